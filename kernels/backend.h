@@ -123,12 +123,13 @@ struct batch_request {
     int held_out;          /* 1: only the held-out ones of these examples; 0: only the others */
 };
 
-/* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block, which has no target
- * and no positive. There is at least one other block. Each belongs to an example and has one target and one context, the positive, or the targets
- * and contexts of a triple (example_put_triple()). */
+/* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block, which has no
+ * positive, and no target or all relations (example_source.relations_too). There is at least one other block. Each belongs to an example and has one
+ * target and one context, the positive, or the targets and contexts of a triple (example_put_triple()). */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
     int masked;     /* 1: a negative that is an example's own positive is left out of that example's loss */
+    uint32_t relations; /* number of targets of the first block: all relations, in the order of their rows, or 0 */
 };
 
 /* A batch as plain arrays, in the order of its examples: made by make_batch(), or passed to set_batch() by a caller. */
@@ -144,6 +145,8 @@ struct batch_view {
 };
 /* Returns 0 if no negatives are shared, or if the batch's blocks have the form that struct shared_negatives describes; -1 after fail(). */
 int shared_negatives_check(const struct batch_view *view);
+/* Returns 0 if examples whose targets are combined by `pool` can have this loss and this number of columns; -1 after fail(). */
+int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim);
 
 /* How to step a batch. */
 struct step_request {

@@ -12,12 +12,14 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM, EXAMPLE_TRIPLE };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM, NOISE_EVERY };
 
-/* How a triple's head and relation are multiplied to one vector u, which predicts the tail:
+/* How a triple's head and relation are combined to one vector u, which predicts the tail:
  *
- *   REAL      column by column: u = head x relation (DistMult, CP)
- *   COMPLEX   columns j and j + dim / 2 are the real and the imaginary part of a complex number: u = head x relation (ComplEx)
+ *   COMPLEX      columns j and j + dim / 2 are the real and the imaginary part of a complex number: u = head x relation (ComplEx)
+ *   REAL         column by column: u = head x relation (DistMult, CP)
+ *   ROTATION     the same, with a relation's numbers scaled to length 1; tails near u are predicted (RotatE: Sun et al. 2019)
+ *   TRANSLATION  u = head + relation; tails near u are predicted (TransE: Bordes et al. 2013)
  */
-enum example_product { PRODUCT_NONE, PRODUCT_REAL, PRODUCT_COMPLEX };
+enum example_product { PRODUCT_NONE, PRODUCT_COMPLEX, PRODUCT_REAL, PRODUCT_ROTATION, PRODUCT_TRANSLATION };
 
 /* The sizes of one example, or of a batch. */
 struct example_sizes {
@@ -102,8 +104,9 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *                                                        or the relation
  *
  * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with a further
- * block, which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such
- * block, since only the optimizer's state (momentum) would then move those rows.
+ * block, which has no positive: its contexts are the negatives of every example, and its targets are none, or, with relations_too, all relations,
+ * among which each triple's relation is predicted. A batch without examples has no such block, since only the optimizer's state (momentum) would
+ * then move those rows.
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
@@ -128,6 +131,7 @@ struct example_source {
     uint32_t positives;
     int targets_all, replacement, short_repeat;
     int reciprocal; /* TRIPLE only: 1: each triple is also trained from tail to head */
+    int relations_too; /* TRIPLE only: 1: relations are predicted, too */
     const uint32_t *known; /* LIST with targets_all: bit map of rows; positions with these rows make no example; NULL: all do */
     struct example_pool pool;
     uint32_t pooled; /* lists and lines: most rows of a pool; 0: no limit */
@@ -434,6 +438,11 @@ FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
+/* Returns how many relations are the targets of a batch's first block: all, the last `target_only` rows, or none. */
+FN uint32_t example_batch_relations(const struct example_source *s) {
+    return s->mode == EXAMPLE_TRIPLE && s->relations_too ? (uint32_t)s->target_only : 0;
+}
+
 /* Return the numbers of target rows and context rows of each example of a batch that shares its negatives. */
 FN uint32_t example_shared_targets(const struct example_pool *pool) {
     return pool->product && !pool->tied ? 2 : 1;
@@ -537,9 +546,9 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     if (s->subwords.starts) return 0;
     int lists = !window && s->mode != EXAMPLE_TRIPLE;
     if (lists && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
-    if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
+    if (!count || one.terms > limit / whole || one.contexts > limit / whole || example_batch_relations(s) > limit / 2) return 0;
     most->blocks = one.blocks * count + s->per_batch;
-    most->targets = one.targets * count;
+    most->targets = one.targets * count + example_batch_relations(s);
     most->contexts = one.contexts * count + example_batch_negatives(s);
     most->terms = one.terms * count;
     return 1;

@@ -4,6 +4,7 @@
 #include "examples.h"
 #include "finished.h"
 #include "hogwild.h"
+#include "triples.h"
 #include "walks.h"
 
 #include "base/report.h"
@@ -21,16 +22,32 @@ int example_check_row(const struct example_row *row) {
 static int has_form(const struct batch_view *v) {
     uint64_t targets = example_shared_targets(&v->pool), contexts = example_shared_contexts(&v->pool);
     if (v->pool.on != (v->pool.product != PRODUCT_NONE) || v->blocks < 2) return 0;
-    if (v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
+    uint64_t first = v->shared.relations;
+    if (v->target_starts[1] != first || v->context_starts[1] != v->shared.count || v->positives[0] || (first && !v->pool.product)) return 0;
+    for (uint64_t i = 1; i < first; i++)
+        if (v->target_ids[i] != v->target_ids[0] + i) return 0;
     for (uint64_t i = 1; i < v->blocks; i++)
-        if (v->target_starts[i + 1] != targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1) return 0;
+        if (v->target_starts[i + 1] != first + targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1)
+            return 0;
+    for (uint64_t i = 1; i < v->blocks && first; i++) /* each triple's relation, its last target, is one of them */
+        if (v->target_ids[v->target_starts[i + 1] - 1] - v->target_ids[0] >= first) return 0;
     return 1;
 }
 
 int shared_negatives_check(const struct batch_view *view) {
     if (!view->shared.count && view->pool.product) return fail("a batch whose targets are multiplied must share its negatives");
     if (!view->shared.count || has_form(view)) return 0;
-    return fail("a batch of shared negatives has one block of them, then a block for each item or triple");
+    return fail("a batch of shared negatives has one block of them (and of all relations, if these are predicted), then a block for each item or "
+                "triple");
+}
+
+int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim) {
+    if (product_is_complex(pool->product) && dim % 2) return fail("complex numbers need an even number of columns, and the tables have %u", dim);
+    if ((loss->score == SCORE_DISTANCE) != product_is_distance(pool->product))
+        return fail("rotations and translations of triples are compared by distance, and all others are not");
+    if (product_is_distance(pool->product) && loss->cubes > 0) return fail("the penalty of cubes is for products, not for rotations or translations");
+    if (loss->relations > 0 && loss->score == SCORE_COSINE) return fail("relations are predicted by dot products or by distances, not by cosines");
+    return 0;
 }
 
 /* Returns the threshold that a random 32-bit number does not exceed with probability `chance`. */

@@ -25,12 +25,18 @@
  * does not occur in the logarithm: its coefficient is the same however high it is, and the negatives are pushed K times as strongly (Wu et
  * al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a loss may be below zero.
  *
+ * Shared negatives may also be compared by distance: s = margin - |u - v|, and logistic's negatives may share a weight of 1 by how near they are
+ * (loss_options.adversarial): p_n = e^(A z_n) / sum over negatives of e^(A z), which counts as a constant in gradients (Sun et al., "RotatE",
+ * ICLR 2019). With `relations` above 0, each triple adds that weight x the softmax loss of its relation among all relations (Chen et al.,
+ * "Relation Prediction as an Auxiliary Training Objective", AKBC 2021).
+ *
  * A backend needs a score's coefficient c = d loss / d s. For a cosine s = u.v / (|u| |v|), the gradient of row u is
  *
  *   sum over v of  c / (|u| |v|) x v   -   (sum over v of c s) / |u|^2 x u
  *
  * and that of row v has u and v exchanged. It needs the coefficient of a dot product, c / (|u| |v|), and the factor of u
- * in its own gradient, which loss_own() computes.
+ * in its own gradient, which loss_own() computes. For a distance d the coefficient of the dot product is c / d, and the factor
+ * of u in its own gradient is minus the sum of these.
  */
 #ifndef SPTX_LOSSES_H
 #define SPTX_LOSSES_H
@@ -90,19 +96,21 @@ FN float sgns_loss_tail(float s) {
 /* numbered as the values of train.loss, and of train.score */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE, LOSS_GLOVE };
 enum { LOSS_KINDS = LOSS_GLOVE + 1 };
-enum loss_score { SCORE_DOT, SCORE_COSINE };
+enum loss_score { SCORE_DOT, SCORE_COSINE, SCORE_DISTANCE };
 
 /* The options of a loss. All zeros: word2vec's loss. */
 struct loss_options {
     enum loss_kind kind;
     enum loss_score score;
     float temperature;     /* number by which scores are divided; 0: 1 */
-    float margin;          /* for contrastive */
+    float margin;          /* for contrastive, and for distances */
     float negative_weight; /* for softmax and contrastive */
     float negative_power;  /* softmax: factor K of the logarithm over negatives, from which the positive is then left out; 0: plain softmax */
     int weighted;          /* 1: the batch has weights of positives; 0: every positive weighs 1 */
     float x_max, x_power;  /* for glove */
     float cubes;           /* if targets are multiplied: factor of the penalty of cubes */
+    float relations;       /* if the batch's first block has all relations as targets: weight of the loss of relations */
+    float adversarial;     /* logistic loss of shared negatives: A of their weights; 0: each negative weighs 1 */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
@@ -129,6 +137,16 @@ FN float loss_inverse_length(float squares) {
 /* Returns the factor of a row in its own gradient. coefficients_x_cosines: coefficient x cosine, summed over its pairs. */
 FN float loss_own(float coefficients_x_cosines, float inverse_length) {
     return -coefficients_x_cosines * inverse_length * inverse_length;
+}
+
+/* ---- distances ---- */
+
+/* Returns |u - v| of two rows that were not subtracted. squares: |u|^2 + |v|^2; dot: u.v. Tensor cores know a product to 2^-11, so rows nearer than
+ * LOSS_NEAR of their squares count as that far apart, on every backend. */
+#define LOSS_NEAR (1.0f / 4096)
+FN float loss_distance(float squares, float dot) {
+    float apart = squares - 2.0f * dot, least = LOSS_NEAR * squares + 1e-12f;
+    return sqrtf(apart > least ? apart : least);
 }
 
 /* ---- scores ----

@@ -171,9 +171,11 @@ int cpu_build_shared(const struct example_source *s, struct cpu_blocks *b, uint3
     struct build build = {.source = s, .blocks = b, .epoch = epoch, .before = first};
     uint32_t shared = example_batch_negatives(s);
     if (!shared) return 0;
-    struct cpu_block *block = begin_block(&build, first, 0, shared);
+    uint32_t relations = example_batch_relations(s);
+    struct cpu_block *block = begin_block(&build, first, relations, shared);
     if (!block) return -1;
     add_negatives(&build, block, first, 0, shared);
+    for (; block->t < relations; block->t++) b->target[block->targets + block->t] = (uint32_t)(s->rows - relations + block->t);
     end_block(&build, block);
     return 0;
 }
@@ -542,7 +544,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     for (uint64_t i = 0; i < build.chunks; i++) examples += build.chunk[i].blocks.count;
     if (examples) {
         if (cpu_build_shared(&backend->source, all, request->epoch, request->first)) return -1;
-        stage->shared = (struct shared_negatives){(uint32_t)all->contexts, backend->source.exclude};
+        stage->shared = (struct shared_negatives){(uint32_t)all->contexts, backend->source.exclude, example_batch_relations(&backend->source)};
     }
     for (uint64_t i = 0; i < build.chunks; i++) {
         struct cpu_chunk *chunk = &build.chunk[i];

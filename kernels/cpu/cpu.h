@@ -200,7 +200,7 @@ struct cpu_scratch {
 struct cpu_sizes {
     struct example_sizes batch;   /* sizes of a whole batch; zeros: unknown before the batch is made */
     struct example_sizes example; /* sizes of one example */
-    uint32_t shared;              /* number of negatives shared by a batch's examples */
+    uint32_t shared, relations;   /* numbers of negatives and of relations with which all examples of a batch are compared */
     int weighted;                 /* 1: positives have weights */
     int alike;                    /* 1: most examples are nearly as large as the largest; 0: an example's size depends on the length of its list */
     uint64_t chunks;              /* number of chunks of a batch */
@@ -250,11 +250,11 @@ int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
 FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
     return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
 }
-/* Sizes of step.c's arrays, in floats. They suffice for the largest number of examples and negatives of a batch. */
+/* Sizes of step.c's arrays, in floats. They suffice for the largest number of examples and candidates (negatives, or relations) of a batch. */
 struct cpu_shared_needs {
     uint64_t scores, rows, of_worker;
 };
-struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim);
+struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t candidates, uint32_t dim);
 /* Returns 1 if the targets of each block are added to one vector. */
 FN int cpu_adds_targets(const struct example_pool *pool) {
     return pool->on && !pool->product;

@@ -60,6 +60,10 @@ static struct list chunk_arrays(struct cpu_chunk *chunk, const struct cpu_sizes 
     return list;
 }
 
+static uint64_t most_candidates(const struct cpu_sizes *sizes) {
+    return sizes->relations > sizes->shared ? sizes->relations : sizes->shared;
+}
+
 static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *sizes, const struct cpu_step_needs *needs) {
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
@@ -75,8 +79,8 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     uint64_t most = targets > contexts ? targets : contexts;
     put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, needs->norms ? 2 * most : 0);
     struct cpu_shared_needs shared = {0};
-    uint64_t examples = batch->targets / example_shared_targets(&needs->pool);
-    if (sizes->shared && examples) shared = cpu_shared_needs(examples, sizes->shared, needs->dim);
+    uint64_t examples = batch->targets ? (batch->targets - sizes->relations) / example_shared_targets(&needs->pool) : 0;
+    if (sizes->shared && examples) shared = cpu_shared_needs(examples, most_candidates(sizes), needs->dim);
     put(&list, &s->shared_scores, &s->shared_score_capacity, sizeof *s->shared_scores, shared.scores);
     put(&list, &s->shared_rows, &s->shared_row_capacity, sizeof *s->shared_rows, shared.rows);
     put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient, sizes->shared ? contexts * span : 0);
@@ -101,7 +105,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->rule_scratch, &s->rule_scratch_capacity, sizeof *s->rule_scratch, CPU_FIELDS * span);
     put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + (lock_free ? 2 : 1) * c) * span + CPU_WIDE_SPARE : 0);
-    uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span).of_worker : 0;
+    uint64_t tile = sizes->shared ? cpu_shared_needs(0, most_candidates(sizes), (uint32_t)span).of_worker : 0;
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : tile ? tile : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts, 0);
     return list;
@@ -112,6 +116,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
 struct cpu_sizes cpu_sizes(const struct example_source *source) {
     struct cpu_sizes sizes = {.example = example_most(source),
                               .shared = example_batch_negatives(source),
+                              .relations = example_batch_relations(source),
                               .weighted = source->weights != NULL,
                               .alike = source->mode == EXAMPLE_WINDOW ? !source->subwords.starts
                                                                       : source->positives && !cpu_adds_targets(&source->pool),

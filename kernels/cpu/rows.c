@@ -228,6 +228,19 @@ static inline double learn_softmax(const struct loss_options *o, float *score, u
     return weighted + loss_of_sum(&loss);
 }
 
+/* The logistic loss of negatives that share a weight of 1 by e^(sharpness x score) (losses.h: adversarial). */
+static inline double learn_adversarial(float sharpness, float *scores, uint32_t count, float inverse, float factor) {
+    float most = greatest(scores, count), sum = 0;
+    double loss = 0;
+    for (uint32_t i = 0; i < count; i++) sum += loss_power(scores[i], most, sharpness);
+    for (uint32_t i = 0; i < count; i++) {
+        float share = loss_power(scores[i], most, sharpness) / sum, z = scores[i] * inverse;
+        loss += (double)share * ((double)sgns_loss_linear(z, 0.0f) + log1p((double)sgns_loss_tail(z)));
+        scores[i] = factor * share * sgns_coefficient(z, 0.0f);
+    }
+    return loss;
+}
+
 /* For softmax and logistic loss: replaces the scores of an example's positive, and of the negatives that its batch shares, by coefficients.
  * Negatives with id `own` are left out. */
 static inline double learn_shared(const struct loss_options *o, float *positive, const float *weight, float *scores,
@@ -235,7 +248,9 @@ static inline double learn_shared(const struct loss_options *o, float *positive,
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;
     if (o->kind == LOSS_SOFTMAX) return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, factor);
     uint32_t left = leave_out(scores, ids, count, own);
-    double loss = learn_logistic(positive, 1, 0, weight, inverse, factor) + learn_logistic(scores, 0, count, NULL, inverse, factor);
+    double loss = learn_logistic(positive, 1, 0, weight, inverse, factor);
+    loss += o->adversarial > 0 ? learn_adversarial(o->adversarial * inverse, scores, count, inverse, factor)
+                               : learn_logistic(scores, 0, count, NULL, inverse, factor);
     if (left) clear_left_out(scores, ids, count, own);
     return loss;
 }

@@ -277,11 +277,13 @@ static int cpu_pass_blocks(struct step *step) {
  *   3  C^T U                    the gradient of each negative
  *
  * The target of a triple is the product of two rows, its head and its relation (kernels/triples.h). Their gradients follow from the
- * gradient of the product; the penalty of cubes is added to them and to the positive's gradient.
+ * gradient of the product; the penalty of cubes is added to them and to the positive's gradient. If relations are predicted, too, the same three
+ * parts run once more: U has the pairs of head and tail, V has all relations, and an example's positive is one of these.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
- * gradient of the unit row u = r / |r|, the gradient of r is (g - (g.u) u) / |r|. The gradient of a negative is added to the
- * gradient of its context row.
+ * gradient of the unit row u = r / |r|, the gradient of r is (g - (g.u) u) / |r|. For distances d, Z becomes margin - d before coefficients are
+ * computed, and these are divided by d afterwards; each row then has a factor in its own gradient, minus the sum of its coefficients. The gradient
+ * of a negative is added to the gradient of its context row.
  *
  * The bounds of tiles depend only on the sizes of the matrices, and each sum runs over columns, negatives or examples in their
  * order, so results are the same with any number of workers.
@@ -290,7 +292,7 @@ static int cpu_pass_blocks(struct step *step) {
 enum {
     TILE = 64,  /* examples whose scores a worker computes together: 2 MB with 8,192 negatives */
     DEPTH = 256, /* terms of a product at a time: a panel of them, 32 KB, stays in the nearest cache */
-    FACTORS = 2  /* rows that are multiplied: a head and a relation */
+    TRIPLE_ROWS = 4 /* a head, a relation with numbers of length 1, a tail, the relation as it is stored */
 };
 
 /* ---- the arrays ---- */
@@ -299,30 +301,35 @@ static uint64_t whole_panels(uint64_t rows) {
     return (rows + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL;
 }
 
-/* The arrays of one batch. A panel stores CPU_PANEL floats side by side for each term of a product's sum. */
+/* The arrays of one batch, for one of the two parts: candidates are negatives, or relations. A panel stores CPU_PANEL floats side by side for each
+ * term of a product's sum. */
 struct product {
     struct step *step;
     enum example_product of; /* how the two rows of an example's target are multiplied; PRODUCT_NONE: a target is one row */
     const struct example_pool *pool;
-    uint64_t examples, negatives, width; /* width: columns, rounded up to whole panels; stride: negatives, rounded up to whole panels, padded with
-                                          * zeros */
-    uint64_t stride;
+    int relations; /* 1: candidates are relations */
+    enum loss_score score;
+    uint64_t examples, negatives, width; /* negatives: number of candidates. width: columns, rounded up to whole panels */
+    uint64_t stride; /* candidates, rounded up to whole panels, padded with zeros */
+    const struct backend_table *candidates; /* the table of their rows, whose ids are candidate_ids[negatives] */
+    const uint32_t *candidate_ids;
     float *scores;           /* [examples x stride] Z, then C */
     float *target;           /* [examples x width] U */
     float *target_columns;   /* [width / CPU_PANEL][examples x CPU_PANEL] panels of the columns of U */
     float *negative_rows;    /* [stride / CPU_PANEL][dim x CPU_PANEL] panels of the rows of V */
     float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] panels of the columns of V */
-    float *target_inverse, *negative_inverse; /* [examples] and [negatives] 1 / length; 1 for dot products */
+    float *target_inverse, *negative_inverse; /* [examples] and [negatives] 1 / length; 1 for dot products; for distances squares, and after part 1
+                                               * the target's factor in its own gradient */
     float *target_gradient, *context_gradient;
     const uint32_t *target_ids, *context_ids;
     _Atomic uint64_t taken;
 };
 
-struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim) {
-    uint64_t width = whole_panels(dim), stride = whole_panels(negatives);
+struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t candidates, uint32_t dim) {
+    uint64_t width = whole_panels(dim), stride = whole_panels(candidates);
     return (struct cpu_shared_needs){.scores = examples * stride,
-                                     .rows = 2 * examples * width + stride * (dim + width) + examples + negatives,
-                                     .of_worker = TILE * width + CPU_PANEL * DEPTH + FACTORS * width};
+                                     .rows = 2 * examples * width + stride * (dim + width) + examples + candidates,
+                                     .of_worker = TILE * width + CPU_PANEL * DEPTH + TRIPLE_ROWS * width + stride};
 }
 
 static int grow(struct product *p, int loss_only) {
@@ -367,15 +374,18 @@ static void read_row(const struct product *p, const struct backend_table *table,
     else memcpy(row, cpu_weights(table, id), dim * sizeof(float));
 }
 
-/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1. */
+static float squares_of(const struct product *p, const float *row) {
+    float squares;
+    p->step->backend->rows->squares(&row, 1, p->step->dim, &squares);
+    return squares;
+}
+
+/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1; for distances the row's squares. */
 static float make_unit(const struct product *p, float *unit) {
-    const struct step *step = p->step;
-    const float *row = unit;
-    float inverse = 1;
-    if (step->request->loss.score != SCORE_COSINE) return inverse;
-    step->backend->rows->squares(&row, 1, step->dim, &inverse);
-    inverse = loss_inverse_length(inverse);
-    for (uint32_t j = 0; j < step->dim; j++) unit[j] *= inverse;
+    if (p->score == SCORE_DOT) return 1;
+    float squares = squares_of(p, unit), inverse = loss_inverse_length(squares);
+    if (p->score == SCORE_DISTANCE) return squares;
+    for (uint32_t j = 0; j < p->step->dim; j++) unit[j] *= inverse;
     return inverse;
 }
 static float read_unit(const struct product *p, const struct backend_table *table, uint32_t id, float *unit) {
@@ -385,63 +395,82 @@ static float read_unit(const struct product *p, const struct backend_table *tabl
 
 /* Returns the index of an example's positive among the contexts. */
 static uint64_t positive_place(const struct product *p, uint64_t i) {
-    return p->negatives + i * example_shared_contexts(p->pool);
+    return p->step->stage->shared.count + i * example_shared_contexts(p->pool);
 }
-
-/* The two rows of example i's target, head and relation, in a worker's scratch, and where their gradients are written. */
-struct factors {
-    float *row[FACTORS], *gradient[FACTORS];
-};
-static struct factors read_factors(const struct product *p, uint64_t i, struct cpu_scratch *scratch) {
-    float *rows = scratch->logits + TILE * p->width + CPU_PANEL * DEPTH;
-    struct factors f = {.row = {rows, rows + p->width}};
-    for (uint64_t k = 0; k < FACTORS; k++) {
-        int of_context = p->pool->tied && !k;
-        uint64_t place = of_context ? positive_place(p, i) + 1 : p->pool->tied ? i : FACTORS * i + k;
-        read_row(p, of_context ? p->step->request->context : p->step->request->target,
-                 (of_context ? p->context_ids : p->target_ids)[place], f.row[k]);
-        f.gradient[k] = (of_context ? p->context_gradient : p->target_gradient) + place * p->step->span;
-    }
-    return f;
+/* Returns the index of an example's relation among the targets. */
+static uint64_t relation_place(const struct product *p, uint64_t i) {
+    return p->step->stage->shared.relations + (p->pool->tied ? i : 2 * i + 1);
+}
+/* Returns which candidate is an example's relation. Candidates must be relations. */
+static uint64_t own_relation(const struct product *p, uint64_t i) {
+    return p->target_ids[relation_place(p, i)] - p->candidate_ids[0];
 }
 
 /* A column's value in a row, and the value of the column's partner (kernels/triples.h). */
-struct number {
-    float own, partner;
-};
-static struct number number_at(const struct product *p, const float *row, uint32_t j) {
-    return (struct number){row[j], p->of == PRODUCT_COMPLEX ? row[product_partner(p->of, p->step->dim, j)] : 0};
+static struct product_number number_at(const struct product *p, const float *row, uint32_t j) {
+    return (struct product_number){row[j], product_is_complex(p->of) ? row[product_partner(p->of, p->step->dim, j)] : 0};
 }
 
-/* out = a x b */
-static void multiply_rows(const struct product *p, const float *a, const float *b, float *out) {
+/* Gives the numbers of a relation's row length 1, if these are rotations. */
+static void make_relation(const struct product *p, const float *stored, float *out) {
+    for (uint32_t j = 0; j < p->step->dim; j++) out[j] = product_unit(p->of, number_at(p, stored, j)).own;
+}
+
+/* The rows of example i, a triple, in a worker's scratch, and where their gradients are written. */
+struct triple_rows {
+    float *head, *relation, *tail, *stored; /* relation: what kernels/triples.h takes as b; stored: its row */
+    float *of_head, *of_relation, *of_tail;
+};
+static struct triple_rows read_triple(const struct product *p, uint64_t i, struct cpu_scratch *scratch) {
+    float *rows = scratch->logits + TILE * p->width + CPU_PANEL * DEPTH;
+    const struct step_request *request = p->step->request;
+    uint64_t tail = positive_place(p, i), relation = relation_place(p, i), head = p->pool->tied ? tail + 1 : relation - 1, span = p->step->span;
+    struct triple_rows t = {.head = rows, .relation = rows + p->width, .tail = rows + 2 * p->width, .stored = rows + 3 * p->width};
+    read_row(p, p->pool->tied ? request->context : request->target, (p->pool->tied ? p->context_ids : p->target_ids)[head], t.head);
+    read_row(p, request->target, p->target_ids[relation], t.stored);
+    read_row(p, request->context, p->context_ids[tail], t.tail);
+    memcpy(t.relation, t.stored, p->width * sizeof(float));
+    make_relation(p, t.stored, t.relation);
+    t.of_head = (p->pool->tied ? p->context_gradient : p->target_gradient) + head * span;
+    t.of_relation = p->target_gradient + relation * span;
+    t.of_tail = p->context_gradient + tail * span;
+    return t;
+}
+
+/* Writes the target of a triple to out[width]. Returns what make_unit() returns. */
+static float make_target(const struct product *p, uint64_t i, float *out, struct cpu_scratch *scratch) {
+    struct triple_rows t = read_triple(p, i, scratch);
     memset(out, 0, p->width * sizeof(float));
     for (uint32_t j = 0; j < p->step->dim; j++) {
-        struct number x = number_at(p, a, j), y = number_at(p, b, j);
-        out[j] = product_value(product_is_imaginary(p->of, p->step->dim, j), x.own, x.partner, y.own, y.partner);
+        struct product_number a = number_at(p, t.head, j);
+        int imaginary = product_is_imaginary(p->of, p->step->dim, j);
+        out[j] = p->relations ? product_pair(p->of, imaginary, a, number_at(p, t.tail, j))
+                              : product_value(p->of, imaginary, a, number_at(p, t.relation, j));
     }
+    return p->relations && p->of == PRODUCT_ROTATION ? squares_of(p, t.head) + squares_of(p, t.tail) : make_unit(p, out);
 }
 
 static void read_targets(const struct product *p, uint64_t first, uint64_t end, struct cpu_scratch *scratch) {
     for (uint64_t i = first; i < end; i++) {
         float *unit = p->target + i * p->width;
-        if (p->of) {
-            struct factors f = read_factors(p, i, scratch);
-            multiply_rows(p, f.row[0], f.row[1], unit);
-        } else {
-            read_row(p, p->step->request->target, p->target_ids[i], unit);
-        }
-        p->target_inverse[i] = make_unit(p, unit);
+        if (p->of) p->target_inverse[i] = make_target(p, i, unit, scratch);
+        else p->target_inverse[i] = read_unit(p, p->step->request->target, p->target_ids[i], unit);
         put_columns(p, unit, p->target_columns, p->examples, i);
     }
 }
 
-/* Reads the negatives of one panel; rows after the last negative are zeros. */
-static void read_negatives(const struct product *p, uint64_t panel, float *unit) {
-    float *rows = p->negative_rows + panel * CPU_PANEL * p->step->dim;
+/* Reads the candidates of one panel; rows after the last candidate are zeros. */
+static void read_negatives(const struct product *p, uint64_t panel, struct cpu_scratch *scratch) {
+    float *rows = p->negative_rows + panel * CPU_PANEL * p->step->dim, *unit = scratch->logits, *stored = unit + p->width;
+    int rotations = p->relations && p->of == PRODUCT_ROTATION;
     for (uint64_t r = 0, at = panel * CPU_PANEL; r < CPU_PANEL; r++, at++) {
         memset(unit, 0, p->width * sizeof(float));
-        if (at < p->negatives) p->negative_inverse[at] = read_unit(p, p->step->request->context, p->context_ids[at], unit);
+        if (at < p->negatives) p->negative_inverse[at] = read_unit(p, p->candidates, p->candidate_ids[at], unit);
+        if (at < p->negatives && rotations) {
+            memcpy(stored, unit, p->width * sizeof(float));
+            make_relation(p, stored, unit);
+            p->negative_inverse[at] = 0;
+        }
         for (uint32_t j = 0; j < p->step->dim; j++) rows[j * CPU_PANEL + r] = unit[j];
         put_columns(p, unit, p->negative_columns, p->stride, at);
     }
@@ -454,7 +483,7 @@ static int read_rows(void *context, unsigned worker) {
     while (pool_take(&p->taken, tiles + panels, 1, &at, &end)) {
         uint64_t first = at * CPU_PANEL, last = first + CPU_PANEL;
         if (at < tiles) read_targets(p, first, last < p->examples ? last : p->examples, scratch);
-        else read_negatives(p, at - tiles, scratch->logits);
+        else read_negatives(p, at - tiles, scratch);
     }
     return 0;
 }
@@ -469,13 +498,14 @@ static void multiply(const struct product *p, const float *const *factors, uint3
                                          out + column, p->width, first > 0);
 }
 
-/* Sets the row's gradient[span]. Cosines: (g - dot(g, unit) x unit) x inverse; inverse: 1 / length of the row. Dot products: g, as inverse is 1. */
+/* Sets the row's gradient[span]. Cosines: (g - dot(g, unit) x unit) x inverse; inverse: 1 / length of the row. Distances: g + inverse x unit;
+ * inverse: the row's factor in its own gradient. Dot products: g. */
 static void through_length(const struct product *p, const float *g, const float *unit, float inverse, float *gradient) {
     const struct step *step = p->step;
-    float along = 0;
+    float along = 0, factor = p->score == SCORE_COSINE ? inverse : 1, own = p->score == SCORE_DISTANCE ? inverse : 0;
     memset(gradient, 0, step->span * sizeof(float));
-    if (step->request->loss.score == SCORE_COSINE) step->backend->rows->dots(&g, 1, &unit, 1, step->dim, &along, 1);
-    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = (g[j] - along * unit[j]) * inverse;
+    if (p->score == SCORE_COSINE) step->backend->rows->dots(&g, 1, &unit, 1, step->dim, &along, 1);
+    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = (g[j] - along * unit[j]) * factor + own * unit[j];
 }
 
 /* ---- 1 and 2: by example ---- */
@@ -503,42 +533,106 @@ struct positive {
     float inverse, score, coefficient; /* inverse: 1 / length of the positive's row; 1 for dot products */
 };
 
-/* Replaces an example's scores by coefficients. unit[width]: receives the row of its positive. */
-static struct positive learn_example(const struct product *p, uint64_t i, float *unit) {
+/* Replaces an example's dot products with all candidates by margin - distance; apart[negatives]: receives the distances. */
+static void make_distances(const struct product *p, uint64_t i, float *apart) {
+    float *scores = p->scores + i * p->stride, own = p->target_inverse[i], margin = p->step->request->loss.margin;
+    for (uint64_t k = 0; k < p->negatives; k++) {
+        apart[k] = loss_distance(own + p->negative_inverse[k], scores[k]);
+        scores[k] = margin - apart[k];
+    }
+}
+/* Divides an example's coefficients by their distances, and sums them: `sum` comes in as the positive's, if this is not a candidate. */
+static void end_distances(const struct product *p, uint64_t i, const float *apart, float sum) {
+    float *scores = p->scores + i * p->stride;
+    for (uint64_t k = 0; k < p->negatives; k++) scores[k] /= apart[k], sum += scores[k];
+    p->target_inverse[i] = -sum;
+}
+
+/* Replaces an example's scores by coefficients. unit[width]: receives the row of its positive. apart[negatives]: scratch for distances. */
+static struct positive learn_example(const struct product *p, uint64_t i, float *unit, float *apart) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
     const float *target = p->target + i * p->width, *other = unit;
     uint32_t id = p->context_ids[positive_place(p, i)];
     struct positive positive = {.inverse = read_unit(p, step->request->context, id, unit)};
-    rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
+    float distance = 0;
+    if (p->score == SCORE_DISTANCE) {
+        for (uint32_t j = 0; j < step->dim; j++) distance += (target[j] - unit[j]) * (target[j] - unit[j]);
+        distance = loss_distance(distance, 0);
+        positive.score = step->request->loss.margin - distance;
+        make_distances(p, i, apart);
+    } else {
+        rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
+    }
     positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
         rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, positive_place(p, i)), p->scores + i * p->stride,
                            p->context_ids, (uint32_t)p->negatives, step->stage->shared.masked ? id : DRAW_NONE, step->scale);
+    if (p->score == SCORE_DISTANCE) end_distances(p, i, apart, positive.coefficient /= distance);
     return positive;
+}
+
+/* The same with relations as candidates: a softmax over all of them, in which the example's own one is the positive. */
+static void learn_relation(const struct product *p, uint64_t i, float *apart) {
+    const struct step *step = p->step;
+    const struct loss_options loss = {.kind = LOSS_SOFTMAX, .temperature = step->request->loss.temperature, .negative_weight = 1};
+    uint64_t own = own_relation(p, i);
+    float *scores = p->scores + i * p->stride, weight = step->request->loss.relations;
+    if (p->score == SCORE_DISTANCE) make_distances(p, i, apart);
+    float coefficient = scores[own];
+    step->backend->shared.losses[1 + i] +=
+        (double)weight * step->backend->rows->learn_shared(&loss, &coefficient, NULL, scores, p->candidate_ids, (uint32_t)p->negatives,
+                                                           p->candidate_ids[own], step->scale * weight);
+    scores[own] = coefficient;
+    if (p->score == SCORE_DISTANCE) end_distances(p, i, apart, 0);
 }
 
 /* Adds the gradient of the penalty of cubes to a row's gradient. */
 static void add_cubes(const struct product *p, const float *row, float *gradient) {
     float factor = p->step->request->loss.cubes * p->step->scale;
     for (uint32_t j = 0; j < p->step->dim && factor > 0; j++) {
-        struct number x = number_at(p, row, j);
-        gradient[j] += factor * product_cube_gradient(x.own, x.partner);
+        gradient[j] += factor * product_cube_gradient(number_at(p, row, j));
+    }
+}
+
+/* Turns the gradient of a relation's numbers of length 1 into that of its row, if these are rotations. */
+static void through_unit(const struct product *p, const float *stored, float *gradient) {
+    uint32_t dim = p->step->dim, half = dim / 2;
+    for (uint32_t j = 0; j < half && p->of == PRODUCT_ROTATION; j++) {
+        struct product_number g = number_at(p, gradient, j), other = number_at(p, gradient, j + half);
+        gradient[j] = product_unit_gradient(g, number_at(p, stored, j));
+        gradient[j + half] = product_unit_gradient(other, number_at(p, stored, j + half));
     }
 }
 
 /* Writes the gradients of an example's head and relation. gain[width]: gradient of their product. */
 static void gain_factors(const struct product *p, uint64_t i, const float *gain, struct cpu_scratch *scratch) {
-    struct factors f = read_factors(p, i, scratch);
+    struct triple_rows t = read_triple(p, i, scratch);
     uint32_t dim = p->step->dim;
-    for (int k = 0; k < FACTORS; k++) {
-        float *gradient = f.gradient[k];
-        memset(gradient, 0, p->step->span * sizeof(float));
-        for (uint32_t j = 0; j < dim; j++) {
-            struct number g = number_at(p, gain, j), y = number_at(p, f.row[1 - k], j);
-            gradient[j] = product_gradient(product_is_imaginary(p->of, dim, j), g.own, g.partner, y.own, y.partner);
-        }
-        add_cubes(p, f.row[k], gradient);
+    memset(t.of_head, 0, p->step->span * sizeof(float));
+    memset(t.of_relation, 0, p->step->span * sizeof(float));
+    for (uint32_t j = 0; j < dim; j++) {
+        struct product_number g = number_at(p, gain, j);
+        int imaginary = product_is_imaginary(p->of, dim, j);
+        t.of_head[j] = product_gradient(p->of, imaginary, g, number_at(p, t.relation, j));
+        t.of_relation[j] = product_gradient(p->of, imaginary, g, number_at(p, t.head, j));
+    }
+    through_unit(p, t.stored, t.of_relation);
+    add_cubes(p, t.head, t.of_head);
+    add_cubes(p, t.stored, t.of_relation);
+}
+
+/* Adds to the gradients of an example's head and tail. gain[width]: the candidates' part of the gradient of their pair. */
+static void gain_pair(const struct product *p, uint64_t i, float *gain, struct cpu_scratch *scratch) {
+    struct triple_rows t = read_triple(p, i, scratch);
+    uint32_t dim = p->step->dim;
+    float own = p->score == SCORE_DISTANCE ? p->target_inverse[i] : 0, of_rows = p->of == PRODUCT_ROTATION ? own : 0;
+    for (uint32_t j = 0; j < dim && p->of == PRODUCT_TRANSLATION; j++) gain[j] += own * p->target[i * p->width + j];
+    for (uint32_t j = 0; j < dim; j++) {
+        struct product_number g = number_at(p, gain, j);
+        int imaginary = product_is_imaginary(p->of, dim, j);
+        t.of_head[j] += product_pair_head(p->of, imaginary, number_at(p, t.tail, j), g) + of_rows * t.head[j];
+        t.of_tail[j] += product_pair_tail(p->of, imaginary, number_at(p, t.head, j), g) + of_rows * t.tail[j];
     }
 }
 
@@ -547,8 +641,8 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
     const struct step *step = p->step;
     const float *target = p->target + i * p->width;
     float *gradient = p->context_gradient + positive_place(p, i) * step->span;
-    float along = step->request->loss.score == SCORE_COSINE ? positive->score : 0;
-    float factor = positive->coefficient * positive->inverse;
+    float along = p->score == SCORE_COSINE ? positive->score : p->score == SCORE_DISTANCE;
+    float factor = positive->coefficient * (p->score == SCORE_DISTANCE ? 1 : positive->inverse);
     memset(gradient, 0, step->span * sizeof(float));
     for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]);
     for (uint32_t j = 0; j < step->dim; j++) gain[j] += positive->coefficient * unit[j];
@@ -572,12 +666,17 @@ static void gain_example(const struct product *p, uint64_t i, const struct posit
 
 static void work_tile(const struct product *p, uint64_t first, uint64_t count, struct cpu_scratch *scratch) {
     float *gains = scratch->logits, *unit = gains + TILE * p->width;
+    float *apart = gains + TILE * p->width + CPU_PANEL * DEPTH + TRIPLE_ROWS * p->width;
     score_tile(p, first, count);
     struct positive positive[TILE];
-    for (uint64_t i = 0; i < count; i++) positive[i] = learn_example(p, first + i, unit);
+    for (uint64_t i = 0; i < count; i++)
+        if (p->relations) learn_relation(p, first + i, apart);
+        else positive[i] = learn_example(p, first + i, unit, apart);
     if (p->step->request->loss_only) return;
     gain_of_tile(p, first, count, gains);
-    for (uint64_t i = 0; i < count; i++) gain_example(p, first + i, &positive[i], gains + i * p->width, scratch);
+    for (uint64_t i = 0; i < count; i++)
+        if (p->relations) gain_pair(p, first + i, gains + i * p->width, scratch);
+        else gain_example(p, first + i, &positive[i], gains + i * p->width, scratch);
 }
 
 static int work_tiles(void *context, unsigned worker) {
@@ -604,16 +703,24 @@ static void gain_panel(const struct product *p, uint64_t panel, struct cpu_scrat
     const float *factors[CPU_PANEL];
     uint64_t at = panel * CPU_PANEL, left = p->negatives - at, count = left < CPU_PANEL ? left : CPU_PANEL;
     for (uint64_t r = 0; r < CPU_PANEL; r++) factors[r] = turned + r * DEPTH;
+    float sums[CPU_PANEL] = {0}, *gradients = p->relations ? p->target_gradient : p->context_gradient, *stored = unit + p->width;
     memset(gains, 0, CPU_PANEL * p->width * sizeof(float));
     for (uint64_t i = 0; i < p->examples; i += DEPTH) {
         uint64_t summands = p->examples - i < DEPTH ? p->examples - i : DEPTH;
         turn(p, panel, i, summands, turned);
         multiply(p, factors, (uint32_t)count, p->target_columns, summands, p->examples, i, gains);
+        for (uint64_t r = 0; r < count && p->score == SCORE_DISTANCE; r++)
+            for (uint64_t k = 0; k < summands; k++) sums[r] += factors[r][k];
     }
     for (uint64_t r = 0; r < count; r++, at++) {
+        float *gradient = gradients + at * p->step->span;
         for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
             memcpy(unit + column, p->negative_columns + column * p->stride + at * CPU_PANEL, CPU_PANEL * sizeof(float));
-        through_length(p, gains + r * p->width, unit, p->negative_inverse[at], p->context_gradient + at * p->step->span);
+        float own = p->relations && p->of == PRODUCT_ROTATION ? 0 : -sums[r];
+        through_length(p, gains + r * p->width, unit, p->score == SCORE_DISTANCE ? own : p->negative_inverse[at], gradient);
+        if (!p->relations || p->of != PRODUCT_ROTATION) continue;
+        read_row(p, p->candidates, p->candidate_ids[at], stored);
+        through_unit(p, stored, gradient);
     }
 }
 
@@ -630,9 +737,7 @@ static int check(const struct step *step) {
     int kind = step->request->loss.kind;
     if ((kind != LOSS_SOFTMAX && kind != LOSS_LOGISTIC) || step->parted)
         return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    if (step->stage->pool.product == PRODUCT_COMPLEX && step->dim % 2)
-        return fail("complex numbers need an even number of columns, and the tables have %u", step->dim);
-    return 0;
+    return shared_product_check(&step->stage->pool, &step->request->loss, step->dim);
 }
 
 static int run(struct product *p, pool_job *job) {
@@ -643,19 +748,29 @@ static int run(struct product *p, pool_job *job) {
 /* Pass 1 with shared negatives: computes every example's loss, its target's gradient, and the gradient of each context's place. */
 static int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
-    int loss_only = step->request->loss_only;
-    struct product p = {.step = step,
-                        .of = step->stage->pool.product,
-                        .pool = &step->stage->pool,
-                        .examples = all->targets / example_shared_targets(&step->stage->pool),
-                        .negatives = step->stage->shared.count,
-                        .width = whole_panels(step->dim),
-                        .stride = whole_panels(step->stage->shared.count),
-                        .target_ids = all->target,
-                        .context_ids = all->context};
-    if (check(step) || grow(&p, loss_only)) return -1;
+    const struct shared_negatives *shared = &step->stage->shared;
+    int loss_only = step->request->loss_only, relations = shared->relations && step->request->loss.relations > 0;
+    uint64_t span = step->span;
+    if (check(step)) return -1;
     step->backend->shared.losses[0] = 0;
-    return run(&p, read_rows) || run(&p, work_tiles) || (!loss_only && run(&p, gain_panels)) ? -1 : 0;
+    for (int part = 0; part < 1 + relations; part++) {
+        struct product p = {.step = step,
+                            .of = step->stage->pool.product,
+                            .pool = &step->stage->pool,
+                            .relations = part,
+                            .score = step->request->loss.score,
+                            .examples = (all->targets - shared->relations) / example_shared_targets(&step->stage->pool),
+                            .negatives = part ? shared->relations : shared->count,
+                            .width = whole_panels(step->dim),
+                            .candidates = part ? step->request->target : step->request->context,
+                            .candidate_ids = part ? all->target : all->context,
+                            .target_ids = all->target,
+                            .context_ids = all->context};
+        p.stride = whole_panels(p.negatives);
+        if (grow(&p, loss_only) || run(&p, read_rows) || run(&p, work_tiles) || (!loss_only && run(&p, gain_panels))) return -1;
+    }
+    if (!relations && !loss_only && shared->relations) memset(step->backend->shared.target_gradient, 0, shared->relations * span * sizeof(float));
+    return 0;
 }
 
 /* ---- 2 and 3: by row ---- */
@@ -821,7 +936,7 @@ static int grow_arrays(const struct step *step) {
 static int grow_pointers(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint32_t most = 0;
-    for (uint64_t i = 0; i < all->count; i++)
+    for (uint64_t i = 0; i < all->count && !step->stage->shared.count; i++) /* rows of shared negatives are copied into panels */
         if (all->block[i].t > most) most = all->block[i].t;
     for (unsigned i = 0; i < pool_threads(step->backend->pool); i++) {
         struct cpu_scratch *scratch = &step->backend->scratch[i];

@@ -327,7 +327,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
-    stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
+    stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude, request->count ? example_batch_relations(s) : 0};
     use_pool(b, stage, &s->pool);
     stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -509,7 +509,7 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     view->weights = stage->weighted ? a.weights : NULL;
     view->pool = stage->pool;
     view->shared = stage->shared;
-    if (!counts.blocks) view->shared = {0, 0};
+    if (!counts.blocks) view->shared = {0, 0, 0};
     if (view->shared.count) view->shared.count = (uint32_t)a.context_starts[1];
     return 0;
 }

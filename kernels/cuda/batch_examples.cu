@@ -383,7 +383,7 @@ static __global__ void count_examples(const struct example_request *request, con
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
-    if (s.per_batch) return n.targets / example_shared_targets(&s.pool);
+    if (s.per_batch) return n.targets ? (n.targets - example_batch_relations(&s)) / example_shared_targets(&s.pool) : 0;
     if (s.per_pair) return n.contexts / (1 + s.negatives);
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
@@ -392,7 +392,7 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
  * have. */
 static __device__ struct need sizes_of_batch(const struct example_source &s, const struct need &end) {
     struct need nothing = {0, 0, 0, 0};
-    return s.per_batch && !end.targets ? nothing : end;
+    return s.per_batch && end.blocks < 2 ? nothing : end;
 }
 
 /* Writes the batch's sizes to host memory, if the host waits for them. */
@@ -457,7 +457,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* Writes the block of shared negatives except for their ids, which are drawn like those of other blocks. */
+/* Writes the block of shared negatives except for their ids, which are drawn like those of other blocks, and for its targets. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;
@@ -494,6 +494,9 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
 static __global__ void fill(const struct example_request *request, const struct kept_word *words, struct built to, const struct need *starts) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t relations = starts[b.count].blocks > 1 ? example_batch_relations(&b.source) : 0; /* 0: the batch has no example */
+    for (uint64_t r = i; r < relations; r += (uint64_t)gridDim.x * blockDim.x)
+        to.target_ids[r] = (uint32_t)(b.source.rows - relations + r), to.target_block[r] = 0;
     if (i > b.count) return;
     struct need at = starts[i];
     if (i == b.count) {
@@ -597,7 +600,7 @@ static __global__ void fill_split(const struct example_request *request, struct 
 
 /* Computes, for each example, the sums of the sizes of all examples before it. If negatives are shared, adds the size of their block to each sum. */
 static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes, uint64_t count) {
-    struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};
+    struct need front = {s->per_batch ? 1u : 0u, example_batch_relations(s), example_batch_negatives(s), 0};
     return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data, (struct need *)builder->scratch.offsets.data,
                                           need_sum(), front, (int)(count + 1), builder->stream);
 }
@@ -727,7 +730,7 @@ static __device__ __forceinline__ uint32_t row_of(const struct example_request &
 }
 
 static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {
-    uint32_t first = to.target_starts[block], targets = to.target_starts[block + 1] - first;
+    uint32_t first = to.target_starts[block], targets = b.source.per_batch ? 0 : to.target_starts[block + 1] - first;
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
@@ -735,7 +738,7 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
  * of the batch. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
     const struct example_pool &pool = b.source.pool;
-    uint32_t scores = b.source.per_batch ? to.counts->targets / example_shared_targets(&pool)
+    uint32_t scores = b.source.per_batch ? (to.counts->targets - example_batch_relations(&b.source)) / example_shared_targets(&pool)
                                          : example_vectors(&pool, to.target_starts[block + 1] - to.target_starts[block]);
     atomicAdd(&to.counts->empty_terms, (unsigned long long)scores);
 }

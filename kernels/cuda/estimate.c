@@ -171,7 +171,8 @@ static uint64_t learn_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     uint64_t span = run->request->target.layout.span, shared = example_batch_negatives(run->source);
     const struct example_pool *pool = &run->source->pool;
-    struct shared_bytes of_shared = shared_bytes(n->targets / example_shared_targets(pool), shared, span, pool->product != PRODUCT_NONE);
+    uint64_t relations = example_batch_relations(run->source), examples = n->targets ? (n->targets - relations) / example_shared_targets(pool) : 0;
+    struct shared_bytes of_shared = shared_bytes(examples, shared > relations ? shared : relations, span, pool->product != PRODUCT_NONE);
     if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths) + array(of_shared.gains);
     int cosines = run->request->loss.score == SCORE_COSINE;
     if (!run->learned) return 0;

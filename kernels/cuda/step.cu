@@ -423,14 +423,13 @@ struct result_view {
     int written;            /* 1: cold rows are copied back */
     uint64_t words;
     uint32_t shared; /* number of negatives that all examples share */
-    uint32_t each;   /* with shared negatives: number of targets of an example */
     struct step_result *to;
 };
 
 static __global__ void __launch_bounds__(1024) tell_result(struct result_view r) {
     __shared__ double sums[32];
     double sum = 0;
-    uint32_t count = r.one_vector ? r.counts->blocks : r.counts->targets / r.each;
+    uint32_t blocks = r.counts->blocks, count = r.one_vector ? blocks : !r.shared ? r.counts->targets : blocks ? blocks - 1 : 0;
     for (uint32_t i = threadIdx.x; i < count; i += 1024) sum += r.losses[i];
     sum = warp_sum(sum);
     if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = sum;
@@ -752,7 +751,6 @@ int cuda_launch_result(struct backend *b, struct stage *stage, const struct step
     r.written = !request->loss_only;
     r.words = stage->words;
     r.shared = stage->shared.count;
-    r.each = r.shared ? example_shared_targets(&stage->pool) : 1;
     r.to = stage->result;
     tell_result<<<1, 1024, 0, b->out>>>(r);
     CK_LAUNCH("tell_result");

@@ -1,15 +1,20 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of matrices.
  * kernels/cpu/step.c has the formulas. There are T examples and K negatives; the batch's contexts are the K negatives, then each example's positive.
  *
- *   multiply   only for triples, one thread block for each example: the product of its two target rows
+ *   multiply   only for triples, one thread block for each example: head and relation combined (kernels/triples.h)
  *   gather     one group of threads for each row: U [T x span] of targets, V [K x span] of negatives (both scaled to length 1 for
- *              cosines), and the positives' scores
+ *              cosines, measured for distances), and the positives' scores
  *   cuBLAS     Z = U V^T
  *   learn      one thread block for each example: its loss, and its coefficients C, which replace Z
  *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
- *   finish     one group for each row: adds the positive's part; for cosines, turns gradients of scaled rows into those of the rows
+ *   sum        only for distances: the sums of the columns of C
+ *   finish     one group for each row: adds the positive's part; for cosines, turns gradients of scaled rows into those of the rows; for
+ *              distances, adds each row x its factor in its own gradient
  *   spread     only for triples, one thread block for each row: turns a product's gradient into those of its two rows, and adds
  *              the penalty of cubes
+ *
+ * If relations are predicted, too (loss.relations above 0), multiply, Z, learn, the gradients and spread run once more: U has the pairs of head and
+ * tail, V has all relations, which are the batch's first targets, and an example's positive is one of them.
  *
  * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and coefficients. A batch
  * without examples has no negatives either (their ids are DRAW_NONE). The second half of the step reads the gradients of all places from buffers, as
@@ -28,20 +33,22 @@ struct shared_view {
     struct loss_options loss;
     enum example_product product;
     bool tied; /* heads are contexts */
-    uint32_t examples, negatives; /* examples: upper bound of T; negatives: K */
-    int cosine, masked;
+    uint32_t examples, negatives, relations; /* examples: upper bound of T; negatives: K; relations: number of the first block's targets */
+    bool pairs; /* true: the second part, where candidates are relations */
+    int cosine, distance, masked;
     const float *weights;        /* [K + T] weight of each place's context, used for positives; NULL: every positive weighs 1 */
     float *unit[2];              /* unit[SIDE_TARGET]: U; unit[SIDE_CONTEXT]: V */
     float *gains;                /* [T x span] gradients of the targets, each a row or a product of two rows */
     float *scores;               /* [T x stride] first Z, then C; stride: K rounded up (shared_stride()) */
     uint64_t stride;
-    float *inverse[2];           /* 1 / length of each target; of each negative */
+    float *inverse[2];           /* 1 / length of each target; of each negative. For distances: squares, then the row's factor in its own gradient */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
 
 /* Returns T. */
 __device__ __forceinline__ uint32_t examples_of(const struct step_view &v, const struct shared_view &s) {
-    return s.product && !s.tied ? v.counts->targets / 2 : v.counts->targets;
+    uint32_t targets = v.counts->targets > s.relations ? v.counts->targets - s.relations : 0;
+    return s.product && !s.tied ? targets / 2 : targets;
 }
 /* Returns the index of an example's positive among the contexts. */
 __device__ __forceinline__ uint32_t positive_place(const struct shared_view &s, uint32_t at) {
@@ -80,12 +87,11 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- multiply ---- */
 
-/* A column's value in a row of a table or of working memory, and the value of the column's partner (kernels/triples.h). */
-struct number {
-    float own, partner;
-};
-template <class F> __device__ __forceinline__ struct number number_at(const char *row, enum example_product product, uint32_t dim, uint32_t column) {
-    if (product != PRODUCT_COMPLEX) return {read_column<F>(row, column), 0};
+typedef struct product_number number;
+
+/* Returns a column's value in a row of a table or of working memory, and the value of the column's partner (kernels/triples.h). */
+template <class F> __device__ __forceinline__ number number_at(const char *row, enum example_product product, uint32_t dim, uint32_t column) {
+    if (!product_is_complex(product)) return {read_column<F>(row, column), 0};
     return {read_column<F>(row, column), read_column<F>(row, product_partner(product, dim, column))};
 }
 
@@ -97,7 +103,7 @@ struct triple_row {
 };
 __device__ struct triple_row row_of_triple(const struct step_view &v, const struct shared_view &s, uint32_t at, uint32_t part) {
     bool context = part == OF_TAIL || (s.tied && part == OF_HEAD);
-    uint32_t place = context ? positive_place(s, at) + (part == OF_HEAD) : s.tied ? at : 2 * at + part;
+    uint32_t place = context ? positive_place(s, at) + (part == OF_HEAD) : s.relations + (s.tied ? at : 2 * at + part);
     const struct live_side &side = context ? v.context : v.target;
     const char *weights = (const char *)find_row(side, v.counts->cold_first[side.side], place, true).weights;
     return {weights, (context ? v.context_gradients : v.target_gradients) + place * v.span};
@@ -113,20 +119,45 @@ __global__ void __launch_bounds__(CTA) multiply(const __grid_constant__ struct s
     float *to = s.unit[SIDE_TARGET] + at * v.span;
     for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
         float value = 0;
-        if (real && j < v.dim) {
-            struct number a = number_at<F>(head, s.product, v.dim, j), b = number_at<F>(relation, s.product, v.dim, j);
-            value = product_value(product_is_imaginary(s.product, v.dim, j), a.own, a.partner, b.own, b.partner);
-        }
+        if (real && j < v.dim)
+            value = product_value(s.product, product_is_imaginary(s.product, v.dim, j), number_at<F>(head, s.product, v.dim, j),
+                                  product_unit(s.product, number_at<F>(relation, s.product, v.dim, j)));
         to[j] = value;
     }
 }
 
+/* The second part: writes the pairs of all examples to U, rows of zeros, and then all relations to V; for distances also their squares. */
+template <class F>
+__global__ void __launch_bounds__(CTA) pair_up(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x, turns = s.product == PRODUCT_ROTATION;
+    bool candidate = at >= s.examples, real = candidate || at < examples_of(v, s);
+    if (candidate) at -= s.examples;
+    const char *a = NULL, *c = NULL;
+    if (candidate) c = (const char *)find_row(v.target, v.counts->cold_first[SIDE_TARGET], at, v.counts->targets > 0).weights;
+    else if (real) a = row_of_triple(v, s, at, OF_HEAD).weights, c = row_of_triple(v, s, at, OF_TAIL).weights;
+    real = real && c;
+    float *to = s.unit[candidate] + at * v.span, squares = 0;
+    for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
+        float value = 0;
+        if (real && j < v.dim) {
+            number y = number_at<F>(c, s.product, v.dim, j), x = candidate ? y : number_at<F>(a, s.product, v.dim, j);
+            value = candidate ? product_unit(s.product, y).own : product_pair(s.product, product_is_imaginary(s.product, v.dim, j), x, y);
+            if (s.distance) squares += !turns ? value * value : candidate ? 0 : x.own * x.own + y.own * y.own;
+        }
+        to[j] = value;
+    }
+    if (!s.distance) return;
+    squares = across<CTA>(squares, plus());
+    if (!threadIdx.x) s.inverse[candidate][at] = squares;
+}
+
 /* ---- gather ---- */
 
-/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1. */
+/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1; for distances the row's squares. */
 template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const struct shared_view &s) {
-    if (!s.cosine) return 1;
-    float inverse = loss_inverse_length(dot_of_group<G, VEC>(x, x));
+    if (!s.cosine && !s.distance) return 1;
+    float squares = dot_of_group<G, VEC>(x, x), inverse = loss_inverse_length(squares);
+    if (s.distance) return squares;
     scale_row<VEC>(x, inverse);
     return inverse;
 }
@@ -140,6 +171,11 @@ __global__ void __launch_bounds__(CTA) gather(const __grid_constant__ struct ste
     else read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
     read_place<F, G, VEC>(w, v, v.context, positive_place(s, row.at), row.real && target);
     float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
+    if (s.distance) { /* the positive's is computed exactly, from the difference of the rows */
+        add_row<VEC>(w, -1, x);
+        float apart = loss_distance(dot_of_group<G, VEC>(w, w), 0);
+        of_positive = apart, score = s.loss.margin - apart;
+    }
     if (!row.written) return;
     write_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, threadIdx.x % G, v.quads);
     if (threadIdx.x % G) return;
@@ -163,12 +199,20 @@ struct four_scores {
     bool counts[4];
 };
 
-/* Reads four scores from index `at` on. own: id of the example's positive, which is left out; DRAW_NONE: none is. */
-__device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end, uint32_t own) {
+/* Reads four scores from index `at` on; of distances they are margin - distance. own: id of the example's positive, which is left out; DRAW_NONE:
+ * none is. squares: of the example's vector. */
+__device__ __forceinline__ struct four_scores read_scores(const struct shared_view &s, const float *scores, const uint32_t *ids, uint32_t at,
+                                                          uint32_t end, uint32_t own, float squares) {
     struct four_scores four;
     alignas(16) uint32_t id[4];
     *(float4 *)four.score = *(const float4 *)(scores + at);
     *(uint4 *)id = *(const uint4 *)(ids + at); /* reads past the last ids, which is safe since arrays are padded (GPU_ARRAY_ALIGN) */
+    if (s.distance) {
+        alignas(16) float of_candidate[4];
+        *(float4 *)of_candidate = *(const float4 *)(s.inverse[SIDE_CONTEXT] + at);
+#pragma unroll
+        for (int k = 0; k < 4; k++) four.score[k] = s.loss.margin - loss_distance(squares + of_candidate[k], four.score[k]);
+    }
 #pragma unroll
     for (int k = 0; k < 4; k++) four.counts[k] = at + k < end && id[k] != DRAW_NONE && id[k] != own;
     return four;
@@ -198,65 +242,74 @@ __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &
     return all;
 }
 
-/* Sets all coefficients to 0 for an example without negatives, since there is nothing to compare its positive with. */
-__device__ void learn_none(const struct step_view &v, const struct shared_view &s, uint32_t at, float *scores) {
-    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA) scores[i] = 0;
-    if (threadIdx.x) return;
-    s.positive_coefficient[at] = 0;
-    v.losses[at] = 0;
+/* Returns the number of candidates: negatives, or relations. */
+__host__ __device__ __forceinline__ uint32_t candidates_of(const struct shared_view &s) {
+    return s.pairs ? s.relations : s.negatives;
+}
+
+/* Stores the coefficients of four candidates. Those of distances are divided by their distances, and added to *sum. */
+__device__ __forceinline__ void write_coefficients(const struct shared_view &s, float *to, const struct four_scores &four, float (&coefficient)[4],
+                                                   float *sum) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        if (!four.counts[k]) coefficient[k] = 0;
+        if (s.distance && four.counts[k]) *sum += coefficient[k] /= s.loss.margin - four.score[k];
+    }
+    *(float4 *)to = *(const float4 *)coefficient;
+}
+
+/* Ends an example: stores the positive's coefficient and its distance's factor, and adds the loss. sum: of all negatives' coefficients of distances,
+ * only for the first thread. */
+__device__ void end_example(const struct step_view &v, const struct shared_view &s, uint32_t at, uint32_t own, float coefficient, float apart,
+                            double loss, float sum) {
+    if (s.distance) coefficient /= apart, s.inverse[SIDE_TARGET][at] = -(sum + coefficient);
+    if (s.pairs) {
+        s.scores[at * s.stride + own] = coefficient;
+        v.losses[at] += loss;
+    } else {
+        s.positive_coefficient[at] = coefficient;
+        v.losses[at] = loss;
+    }
 }
 
 /* Computes loss and coefficients of the softmax loss (losses.h). One thread block for each example. */
 __global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
-    uint32_t at = blockIdx.x;
+    uint32_t at = blockIdx.x, count = candidates_of(s);
     if (at >= examples_of(v, s)) return;
-    const uint32_t *ids = v.context.rows.ids;
-    uint32_t own = s.masked ? ids[positive_place(s, at)] : DRAW_NONE;
-    float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss);
+    const uint32_t *ids = s.pairs ? v.target.rows.ids : v.context.rows.ids;
+    uint32_t own = s.pairs ? ids[s.relations + (s.tied ? at : 2 * at + 1)] : s.masked ? ids[positive_place(s, at)] : DRAW_NONE;
+    uint32_t own_place = s.pairs ? own - ids[0] : 0;
+    float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss), squares = s.distance ? s.inverse[SIDE_TARGET][at] : 0;
+    float score = 0, apart = 1, sum = 0;
+    if (s.pairs) {
+        score = scores[own_place];
+        if (s.distance) apart = loss_distance(squares + s.inverse[SIDE_CONTEXT][own_place], score), score = s.loss.margin - apart;
+    } else {
+        score = s.positive_score[at];
+        if (s.distance) apart = s.positive_inverse[at];
+    }
     struct power_sum all = {0, -INFINITY, 0};
-    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
+    for (uint32_t i = 4 * threadIdx.x; i < count; i += 4 * LEARN_CTA) add_scores(all, read_scores(s, scores, ids, i, count, own, squares), inverse);
     all = add_threads(all, inverse);
-    if (!all.count) {
-        learn_none(v, s, at, scores);
-        return;
+    float against = 0, z = score * inverse, weight = s.pairs ? s.loss.relations : s.weights ? s.weights[positive_place(s, at)] : 1.0f;
+    float factor = scale_of_examples(v, s) * inverse, coefficient = 0, share = 0;
+    if (all.count) { /* otherwise there is nothing to compare the positive with: all coefficients are 0 */
+        against = loss_against(&s.loss, all.sum, all.most, inverse, all.count);
+        coefficient = weight * loss_pulled(&s.loss, z - against);
+        share = factor * loss_push(&s.loss) * -coefficient / all.sum;
     }
-    float against = loss_against(&s.loss, all.sum, all.most, inverse, all.count), z = s.positive_score[at] * inverse;
-    float weight = s.weights ? s.weights[positive_place(s, at)] : 1.0f;
-    float factor = scale_of_examples(v, s) * inverse, coefficient = weight * loss_pulled(&s.loss, z - against);
-    float share = factor * loss_push(&s.loss) * -coefficient / all.sum;
-    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
-        struct four_scores four = read_scores(scores, ids, i, s.negatives, own);
+    for (uint32_t i = 4 * threadIdx.x; i < count; i += 4 * LEARN_CTA) {
+        struct four_scores four = read_scores(s, scores, ids, i, count, own, squares);
+        alignas(16) float coefficients[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++) four.score[k] = four.counts[k] ? share * loss_power(four.score[k], all.most, inverse) : 0;
-        *(float4 *)(scores + i) = *(const float4 *)four.score;
+        for (int k = 0; k < 4; k++) coefficients[k] = four.counts[k] ? share * loss_power(four.score[k], all.most, inverse) : 0;
+        write_coefficients(s, scores + i, four, coefficients, &sum);
     }
+    if (s.distance || s.pairs) sum = across<LEARN_CTA>(sum, plus()); /* waits, too, until `own` has been written among the others */
     if (threadIdx.x) return;
-    s.positive_coefficient[at] = factor * coefficient;
-    v.losses[at] = (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
+    double loss = !all.count ? 0 : s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z);
+    end_example(v, s, at, own_place, factor * coefficient, apart, (double)weight * loss, sum);
 }
-
-/* One example's scores for learn_logistic(): first the positive's, then the negatives'. */
-struct shared_line {
-    const struct shared_view &s;
-    uint32_t at, own, count, positives, tid; /* own: the id that is left out */
-    const uint32_t *ids;
-    float scale, inverse;
-    __device__ float &score_at(uint32_t i) const {
-        return i ? s.scores[at * s.stride + i - 1] : s.positive_score[at];
-    }
-    __device__ float &coefficient_at(uint32_t i) const {
-        return i ? s.scores[at * s.stride + i - 1] : s.positive_coefficient[at];
-    }
-    __device__ bool is_there(uint32_t i) const {
-        return !i || (ids[i - 1] != DRAW_NONE && ids[i - 1] != own);
-    }
-    __device__ bool adds_loss(uint32_t) const {
-        return true;
-    }
-    __device__ const float *positive_weights() const {
-        return s.weights ? s.weights + positive_place(s, at) : NULL;
-    }
-};
 
 /* Computes the logistic loss and its coefficients. One thread block for each example. */
 __global__ void __launch_bounds__(LEARN_CTA)
@@ -264,18 +317,55 @@ __global__ void __launch_bounds__(LEARN_CTA)
     uint32_t at = blockIdx.x;
     if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
-    struct shared_line line = {s, at, s.masked ? ids[positive_place(s, at)] : DRAW_NONE, s.negatives + 1, 1, threadIdx.x, ids,
-                               scale_of_examples(v, s), loss_inverse_temperature(&s.loss)};
-    double loss = across<LEARN_CTA>(learn_logistic<LEARN_CTA>(line), plus());
-    if (!threadIdx.x) v.losses[at] = loss;
+    uint32_t own = s.masked ? ids[positive_place(s, at)] : DRAW_NONE;
+    float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss), squares = s.distance ? s.inverse[SIDE_TARGET][at] : 0;
+    float factor = scale_of_examples(v, s) * inverse, sharpness = s.loss.adversarial * inverse, sum = 0;
+    struct power_sum all = {0, -INFINITY, 0};
+    for (uint32_t i = 4 * threadIdx.x; i < s.negatives && sharpness > 0; i += 4 * LEARN_CTA)
+        add_scores(all, read_scores(s, scores, ids, i, s.negatives, own, squares), sharpness);
+    if (sharpness > 0) all = add_threads(all, sharpness);
+    double loss = 0;
+    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
+        struct four_scores four = read_scores(s, scores, ids, i, s.negatives, own, squares);
+        alignas(16) float coefficients[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            float z = four.score[k] * inverse, share = 1.0f;
+            if (sharpness > 0 && four.counts[k]) share = loss_power(four.score[k], all.most, sharpness) / all.sum;
+            coefficients[k] = factor * share * sgns_coefficient(z, 0.0f);
+            if (four.counts[k]) loss += (double)share * softplus(z);
+        }
+        write_coefficients(s, scores + i, four, coefficients, &sum);
+    }
+    loss = across<LEARN_CTA>(loss, plus());
+    if (s.distance) sum = across<LEARN_CTA>(sum, plus());
+    if (threadIdx.x) return;
+    float z = s.positive_score[at] * inverse, weight = s.weights ? s.weights[positive_place(s, at)] : 1.0f;
+    loss += (double)weight * softplus(-z);
+    end_example(v, s, at, 0, factor * weight * sgns_coefficient(z, 1.0f), s.distance ? s.positive_inverse[at] : 1, loss, sum);
+}
+
+/* For distances: sets each candidate's factor in its own gradient, minus the sum of its column of C. A thread block sums 32 columns. */
+enum { SUM_ROWS = 32 };
+__global__ void __launch_bounds__(32 * SUM_ROWS)
+    sum_columns(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    __shared__ float sums[SUM_ROWS][32];
+    uint32_t lane = threadIdx.x % 32, row = threadIdx.x / 32, column = blockIdx.x * 32 + lane, examples = examples_of(v, s);
+    float sum = 0;
+    for (uint32_t i = row; i < examples && column < candidates_of(s); i += SUM_ROWS) sum += s.scores[i * s.stride + column];
+    sums[row][lane] = sum;
+    __syncthreads();
+    for (uint32_t i = 1; i < SUM_ROWS && !row; i++) sum += sums[i][lane];
+    if (!row && column < candidates_of(s)) s.inverse[SIDE_CONTEXT][column] = -sum;
 }
 
 /* ---- finish ---- */
 
 /* For cosines: turns g, the gradient of the scaled row x, into the gradient of the row itself: (g - (g.x) x) x inverse, where inverse is 1 / the
- * row's length. */
-template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, bool cosine) {
-    if (!cosine) return;
+ * row's length. For distances: adds x x inverse, which is then the row's factor in its own gradient. */
+template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, const struct shared_view &s) {
+    if (s.distance) add_row<VEC>(g, inverse, x);
+    if (!s.cosine) return;
     float along = dot_of_group<G, VEC>(g, x);
     add_row<VEC>(g, -along, x);
     scale_row<VEC>(g, inverse);
@@ -296,13 +386,13 @@ __global__ void __launch_bounds__(CTA) finish(const __grid_constant__ struct ste
     uint64_t place = positive_place(s, row.at);
     read_place<F, G, VEC>(w, v, v.context, (uint32_t)place, has_positive);
     if (has_positive) {
-        float inverse = s.positive_inverse[row.at], coefficient = s.positive_coefficient[row.at];
+        float inverse = s.distance ? 1 : s.positive_inverse[row.at], coefficient = s.positive_coefficient[row.at];
         scale_row<VEC>(w, inverse);
         add_row<VEC>(of_positive, coefficient * inverse, x);
-        add_row<VEC>(of_positive, s.cosine ? -coefficient * inverse * s.positive_score[row.at] : 0, w);
+        add_row<VEC>(of_positive, s.cosine ? -coefficient * inverse * s.positive_score[row.at] : s.distance ? -coefficient : 0, w);
         add_row<VEC>(g, coefficient, w);
     }
-    through_length<G, VEC>(g, x, row.real ? s.inverse[row.side][row.at] : 0, s.cosine);
+    through_length<G, VEC>(g, x, row.real ? s.inverse[row.side][row.at] : 0, s);
     if (!row.real) return;
     write_row<F, G, VEC>(g, gradient, tid, v.quads);
     if (target) write_row<F, G, VEC>(of_positive, v.context_gradients + place * v.span, tid, v.quads);
@@ -320,17 +410,55 @@ __global__ void __launch_bounds__(CTA) spread(const __grid_constant__ struct ste
     const char *other = part == OF_TAIL ? NULL : row_of_triple(v, s, at, part == OF_HEAD ? OF_RELATION : OF_HEAD).weights;
     float *gradient = own.gradient;
     float cubes = s.loss.cubes * scale_of_examples(v, s);
+    bool turned = part == OF_RELATION && s.product == PRODUCT_ROTATION;
     for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
         float value = part == OF_TAIL ? gradient[j] : 0;
         if (other && j < v.dim) {
-            struct number g = number_at<float32_rows>(gain, s.product, v.dim, j), b = number_at<F>(other, s.product, v.dim, j);
-            value = product_gradient(product_is_imaginary(s.product, v.dim, j), g.own, g.partner, b.own, b.partner);
+            number g = number_at<float32_rows>(gain, s.product, v.dim, j), b = number_at<F>(other, s.product, v.dim, j);
+            if (part == OF_HEAD) b = product_unit(s.product, b);
+            bool imaginary = product_is_imaginary(s.product, v.dim, j);
+            value = product_gradient(s.product, imaginary, g, b);
+            if (turned) {
+                float of_partner = product_gradient(s.product, !imaginary, {g.partner, g.own}, {b.partner, b.own});
+                value = product_unit_gradient({value, of_partner}, number_at<F>(row, s.product, v.dim, j));
+            }
         }
-        if (cubes > 0 && j < v.dim) {
-            struct number x = number_at<F>(row, s.product, v.dim, j);
-            value += cubes * product_cube_gradient(x.own, x.partner);
-        }
+        if (cubes > 0 && j < v.dim) value += cubes * product_cube_gradient(number_at<F>(row, s.product, v.dim, j));
         gradient[j] = value;
+    }
+}
+
+/* The second part: adds the gradients of pairs to those of heads and tails, and turns those of relations with numbers of length 1 into those of their
+ * rows. Thread blocks of examples come first, in pairs, then one for each relation. */
+template <class F>
+__global__ void __launch_bounds__(CTA) spread_pairs(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x / 2;
+    if (blockIdx.x >= 2 * s.examples) {
+        at = blockIdx.x - 2 * s.examples;
+        const char *stored = (const char *)find_row(v.target, v.counts->cold_first[SIDE_TARGET], at, v.counts->targets > 0).weights;
+        float *gradient = v.target_gradients + at * v.span, own = s.distance && s.product != PRODUCT_ROTATION ? s.inverse[SIDE_CONTEXT][at] : 0;
+        uint32_t half = v.dim / 2;
+        for (uint32_t j = threadIdx.x; j < v.dim && own != 0; j += CTA) gradient[j] += own * s.unit[SIDE_CONTEXT][at * v.span + j];
+        for (uint32_t j = threadIdx.x; j < half && stored && s.product == PRODUCT_ROTATION; j += CTA) {
+            number x = number_at<F>(stored, s.product, v.dim, j), g = {gradient[j], gradient[j + half]};
+            gradient[j] = product_unit_gradient(g, x);
+            gradient[j + half] = product_unit_gradient({g.partner, g.own}, {x.partner, x.own});
+        }
+        return;
+    }
+    if (at >= examples_of(v, s)) return;
+    bool of_head = blockIdx.x % 2 == 0;
+    const struct triple_row own = row_of_triple(v, s, at, of_head ? OF_HEAD : OF_TAIL);
+    const char *other = row_of_triple(v, s, at, of_head ? OF_TAIL : OF_HEAD).weights;
+    const float *gain = s.gains + at * v.span, *pair = s.unit[SIDE_TARGET] + at * v.span;
+    float factor = s.distance ? s.inverse[SIDE_TARGET][at] : 0, of_row = s.product == PRODUCT_ROTATION ? factor : 0;
+    for (uint32_t j = threadIdx.x; j < v.dim; j += CTA) {
+        number g = number_at<float32_rows>((const char *)gain, s.product, v.dim, j), x = number_at<F>(other, s.product, v.dim, j);
+        bool imaginary = product_is_imaginary(s.product, v.dim, j);
+        if (s.product == PRODUCT_TRANSLATION) g.own += factor * pair[j];
+        float value = of_head ? product_pair_head(s.product, imaginary, x, g) : product_pair_tail(s.product, imaginary, x, g);
+        if (of_row != 0) value += of_row * read_column<F>(own.weights, j);
+        own.gradient[j] += value;
     }
 }
 
@@ -338,13 +466,13 @@ __global__ void __launch_bounds__(CTA) spread(const __grid_constant__ struct ste
 
 typedef void shared_kernel(const struct step_view, const struct shared_view);
 struct shared_kernels {
-    shared_kernel *multiply, *gather, *finish, *spread;
+    shared_kernel *multiply, *pair_up, *gather, *finish, *spread, *spread_pairs;
     uint32_t groups; /* number of groups in a thread block */
 };
 template <class F> struct kernels_of {
     template <int G, int VEC, bool> struct family {
         static struct shared_kernels get(void) {
-            return {multiply<F>, gather<F, G, VEC>, finish<F, G, VEC>, spread<F>, CTA / G};
+            return {multiply<F>, pair_up<F>, gather<F, G, VEC>, finish<F, G, VEC>, spread<F>, spread_pairs<F>, CTA / G};
         }
     };
 };
@@ -354,17 +482,16 @@ struct shared_kernels kernels_of_rows(const struct step_view *v) {
     return kernels_for_few<kernels_of<float32_rows>::family>(v->quads, false);
 }
 
-int check(const struct step_request *request, const struct step_view *v, enum example_product product) {
+int check(const struct step_request *request, const struct step_view *v, const struct example_pool *pool) {
     if ((request->loss.kind != LOSS_SOFTMAX && request->loss.kind != LOSS_LOGISTIC) || has_parts(v))
         return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    if (product == PRODUCT_COMPLEX && v->dim % 2) return fail("complex numbers need an even number of columns, and the tables have %u", v->dim);
-    return 0;
+    return shared_product_check(pool, &request->loss, v->dim);
 }
 
 int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct shared_view *s) {
     uint32_t each = example_shared_targets(&stage->pool);
-    uint64_t examples = stage->capacity.targets / each, negatives = stage->shared.count;
-    struct shared_bytes bytes = shared_bytes(examples, negatives, v->span, stage->pool.product != PRODUCT_NONE);
+    uint64_t relations = stage->shared.relations, examples = (stage->capacity.targets - relations) / each, negatives = stage->shared.count;
+    struct shared_bytes bytes = shared_bytes(examples, std::max(negatives, relations), v->span, stage->pool.product != PRODUCT_NONE);
     if (gpu_grow(b, &b->shared_rows, bytes.rows, "shared negatives") ||
         gpu_grow(b, &b->shared_scores, bytes.scores, "the scores of shared negatives") ||
         gpu_grow(b, &b->shared_lengths, bytes.lengths, "the lengths of shared negatives") ||
@@ -374,9 +501,12 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     s->loss = request->loss;
     s->product = stage->pool.product;
     s->tied = stage->pool.tied;
-    s->examples = stage->sizes.targets / each;
+    s->examples = (uint32_t)((stage->sizes.targets - relations) / each);
     s->negatives = (uint32_t)negatives;
+    s->relations = (uint32_t)relations;
+    s->pairs = false;
     s->cosine = request->loss.score == SCORE_COSINE;
+    s->distance = request->loss.score == SCORE_DISTANCE;
     s->masked = stage->shared.masked;
     s->weights = weights_of(stage, request);
     s->unit[SIDE_TARGET] = (float *)b->shared_rows.data;
@@ -403,19 +533,36 @@ int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const s
     return launch(b, kernel, dim3(blocks_for(rows, k->groups)), v, s, name);
 }
 
+/* Turns the view of a step's first part into that of its second, which uses the same memory. The loss of relations is the plain softmax. */
+void begin_pairs(struct shared_view *s) {
+    s->pairs = true;
+    s->stride = shared_stride(s->relations);
+    s->loss.kind = LOSS_SOFTMAX;
+    s->loss.negative_weight = 1;
+    s->loss.negative_power = 0;
+}
+
 /* Computes Z = U V^T. cuBLAS expects matrices stored by columns, but these are stored by rows, so it multiplies their transposes. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
-    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
+    int span = (int)v->span, t = (int)s->examples, k = (int)candidates_of(*s);
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 1};
     const struct blas_product p = {n, u, s->scores, (int)s->stride, k, t, span, b->matmul};
     return cuda_multiply(b, &p);
 }
 int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {
-    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives, stride = (int)s->stride;
+    int span = (int)v->span, t = (int)s->examples, k = (int)candidates_of(*s), stride = (int)s->stride;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 0};
     const struct blas_product targets = {n, {s->scores, stride, 0}, s->gains, span, span, t, k, b->matmul};
-    const struct blas_product negatives = {u, {s->scores, stride, 1}, v->context_gradients, span, span, k, t, b->matmul};
+    float *of_candidates = s->pairs ? v->target_gradients : v->context_gradients;
+    const struct blas_product negatives = {u, {s->scores, stride, 1}, of_candidates, span, span, k, t, b->matmul};
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
+}
+
+int sum_of_columns(struct backend *b, const struct step_view *v, const struct shared_view *s) {
+    if (!s->distance) return 0;
+    sum_columns<<<blocks_for(candidates_of(*s), 32), 32 * SUM_ROWS, 0, b->compute>>>(*v, *s);
+    CK_LAUNCH("sum_columns");
+    return 0;
 }
 
 } // namespace
@@ -425,14 +572,29 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     struct shared_kernels k = kernels_of_rows(v);
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
     l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
-    if (check(request, v, stage->pool.product) || fill_shared(b, stage, request, v, &s)) return -1;
+    if (check(request, v, &stage->pool) || fill_shared(b, stage, request, v, &s)) return -1;
     uint64_t examples = s.examples, rows = examples + s.negatives;
     if (s.product && launch(b, k.multiply, dim3(s.examples), v, &s, "multiply")) return -1;
     if (launch_rows(b, k.gather, rows, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
     (s.loss.kind == LOSS_LOGISTIC ? learn_by_pairs : learn)<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
+    if (!request->loss_only) {
+        if (multiply_gains(b, v, &s) || sum_of_columns(b, v, &s)) return -1;
+        /* For dot products, the matrix product has completed the gradients of negatives; otherwise they must still be finished. */
+        if (launch_rows(b, k.finish, s.cosine || s.distance ? rows : examples, &k, v, &s, "finish")) return -1;
+        if (s.product && launch(b, k.spread, dim3(s.examples, s.loss.cubes > 0 ? 3 : 2), v, &s, "spread")) return -1;
+    }
+    if (!s.relations) return 0;
+    if (!(s.loss.relations > 0)) {
+        if (!request->loss_only) CK(cudaMemsetAsync(v->target_gradients, 0, s.relations * (uint64_t)v->span * sizeof(float), b->compute));
+        return 0;
+    }
+    begin_pairs(&s);
+    if (launch(b, k.pair_up, dim3(s.examples + s.relations), v, &s, "pair_up") || multiply_scores(b, v, &s)) return -1;
+    learn<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
+    CK_LAUNCH("learn");
     if (request->loss_only) return 0;
-    /* For dot products, the matrix product has completed the gradients of negatives; for cosines they must still be finished. */
-    if (multiply_gains(b, v, &s) || launch_rows(b, k.finish, s.cosine ? rows : examples, &k, v, &s, "finish")) return -1;
-    return s.product ? launch(b, k.spread, dim3(s.examples, s.loss.cubes > 0 ? 3 : 2), v, &s, "spread") : 0;
+    return multiply_gains(b, v, &s) || sum_of_columns(b, v, &s) ||
+                   launch(b, k.spread_pairs, dim3(2 * s.examples + s.relations), v, &s, "spread_pairs")
+               ? -1 : 0;
 }

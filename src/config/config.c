@@ -296,7 +296,7 @@ _Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO =
 _Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands after the rules");
 _Static_assert((int)MODE_ADJACENCY == (int)EXAMPLE_ADJACENCY, "modes stand in the kernels' order");
 _Static_assert((int)LOSS_HIERARCHICAL == (int)LOSS_KINDS, "the kernels' losses come first");
-_Static_assert((int)SCORE_AUTO == (int)SCORE_COSINE + 1, "auto stands after the scores");
+_Static_assert((int)SCORE_AUTO == (int)SCORE_DISTANCE + 1, "auto stands after the scores");
 _Static_assert((int)PLACE_AUTO == (int)PLACE_FILE + 1, "auto stands after the places");
 const struct config_key config_keys[CONFIG_KEYS] = {
 #include "config.def"

@@ -22,7 +22,7 @@ enum { TRUTH_AUTO = 2 };
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in the kernels' order
  * and then "auto", whose numbers these are. Kernels have no LOSS_HIERARCHICAL: to them it is the logistic loss with other contexts
  * (example_paths). */
-enum { PLACE_AUTO = 3, RULE_AUTO = 13, LAW_AUTO = 3, LOSS_HIERARCHICAL = 5 /* LOSS_KINDS */, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 13, LAW_AUTO = 3, LOSS_HIERARCHICAL = 5 /* LOSS_KINDS */, LOSS_AUTO, SCORE_AUTO = 3, MATMUL_AUTO = 2 };
 
 /* Choices of the other keys, in the order in which config.def lists them. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_COUNTS, MODE_AUTO }; /* the
@@ -39,7 +39,7 @@ enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* the names of the backends follow (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 enum config_share { SHARE_AUTO, SHARE_COLUMNS, SHARE_COPIES };
-enum config_product { TRAIN_COMPLEX, TRAIN_REAL };
+enum config_product { TRAIN_COMPLEX, TRAIN_REAL, TRAIN_ROTATION, TRAIN_TRANSLATION }; /* in the order of enum example_product */
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
 
@@ -110,6 +110,7 @@ int config_resolve(struct config *config);
 
 /* Returns the loss in the kernels' form. */
 struct loss_options config_loss(const struct config *config);
+enum example_product config_product(const struct config *config); /* how triples combine head and relation */
 
 /* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);

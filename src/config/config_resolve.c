@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "kernels/backend.h"
+#include "kernels/triples.h"
 #include "rows/rules.h"
 
 #include <inttypes.h>
@@ -85,6 +86,13 @@ int config_has_tree(const struct config *c) {
 static int is_cosine(const struct config *c) {
     return c->train_score == SCORE_COSINE;
 }
+static int is_distance(const struct config *c) {
+    return c->examples_mode == MODE_TRIPLE && product_is_distance(config_product(c));
+}
+enum example_product config_product(const struct config *c) {
+    _Static_assert(PRODUCT_COMPLEX == 1 + (int)TRAIN_COMPLEX && PRODUCT_TRANSLATION == 1 + (int)TRAIN_TRANSLATION, "products in one order");
+    return (enum example_product)(1 + c->train_product);
+}
 
 /* Sets *value to `chosen` if it is still "auto" (NaN). */
 static void choose_real(double *value, double chosen) {
@@ -111,13 +119,17 @@ static int choose_inits(struct config *c) {
 static int resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     int triples = c->examples_mode == MODE_TRIPLE;
-    if (c->train_score == SCORE_AUTO) c->train_score = !triples && (softmax || contrastive) ? SCORE_COSINE : SCORE_DOT;
+    int near = is_distance(c) && !softmax;
+    if (c->train_score == SCORE_AUTO)
+        c->train_score = is_distance(c) ? SCORE_DISTANCE : !triples && (softmax || contrastive) ? SCORE_COSINE : SCORE_DOT;
     int user = config_has_lists(c), cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
     choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
     choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
-    choose_real(&c->train_margin, contrastive ? 0.8 : 0);
+    choose_real(&c->train_margin, contrastive ? 0.8 : near ? 9 : 0);
+    choose_real(&c->train_adversarial, near);
+    choose_real(&c->train_relations, 0);
     choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
-    choose_real(&c->train_n3, triples ? 0.05 : 0);
+    choose_real(&c->train_n3, triples && !is_distance(c) ? 0.05 : 0);
     return choose_inits(c);
 }
 
@@ -172,8 +184,11 @@ static int check_loss(const struct config *c) {
     if (contrastive && c->train_temperature != 1)
         return fail("train.temperature = %g: the contrastive loss has a margin and no temperature; leave it at 1",
                     c->train_temperature);
-    if (!contrastive && c->train_margin != 0)
-        return fail("train.margin = %g works with train.loss = contrastive only, and it is %s", c->train_margin, loss);
+    if (!contrastive && c->train_margin != 0 && (!is_distance(c) || softmax))
+        return fail("train.margin = %g works with train.loss = contrastive, or logistic with distances, and it is %s", c->train_margin, loss);
+    if (c->train_adversarial > 0 && (c->train_loss != LOSS_LOGISTIC || c->negatives_per != PER_BATCH))
+        return fail("train.adversarial = %g works with train.loss = logistic and negatives.per = batch only, and they are %s and %s",
+                    c->train_adversarial, loss, config_choice_name("negatives", "per", c->negatives_per));
     if (!contrastive && !softmax && c->train_negative_weight != 1)
         return fail("train.negative_weight = %g works with train.loss = softmax or contrastive only, and it is %s",
                     c->train_negative_weight, loss);
@@ -203,6 +218,8 @@ struct loss_options config_loss(const struct config *c) {
                                  .negative_weight = (float)c->train_negative_weight,
                                  .negative_power = (float)c->train_negative_power,
                                  .cubes = (float)c->train_n3,
+                                 .relations = (float)c->train_relations,
+                                 .adversarial = (float)c->train_adversarial,
                                  .x_max = (float)c->glove_x_max,
                                  .x_power = (float)c->glove_alpha,
                                  .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE || config_has_counts(c)};
@@ -292,7 +309,7 @@ static int resolve_examples(struct config *c) {
     if (triples || (user && effort->shared && may_share(c))) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
     choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
-    choose(&c->model_tied, TRUTH_AUTO, triples && c->train_product == TRAIN_COMPLEX);
+    choose(&c->model_tied, TRUTH_AUTO, triples && c->train_product != TRAIN_REAL);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
     choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
@@ -535,18 +552,28 @@ static int check_triples(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (!triples && c->negatives_count == COUNT_ALL)
         return fail("negatives.count = all works with examples.mode = triple only, and it is %s", mode);
-    if (!triples && c->train_product == TRAIN_REAL)
-        return fail("train.product = real multiplies a triple's head and relation: it works with examples.mode = triple only, and it is %s",
+    const char *product = config_choice_name("train", "product", c->train_product);
+    if (!triples && c->train_product != TRAIN_COMPLEX)
+        return fail("train.product = %s combines a triple's head and relation: it works with examples.mode = triple only, and it is %s", product,
                     mode);
+    if (!triples && c->train_relations > 0)
+        return fail("train.relations = %g works with examples.mode = triple only, and it is %s", c->train_relations, mode);
+    if (is_distance(c) != (c->train_score == SCORE_DISTANCE))
+        return fail("train.score = %s: triples are compared by distance with train.product = rotation or translation, and only then; leave it out",
+                    config_choice_name("train", "score", c->train_score));
     if (!triples && c->model_tied)
         return fail("model.tied = yes works with examples.mode = triple only, and it is %s", mode);
     if (!triples && c->train_n3 > 0)
         return fail("train.n3 = %g works with examples.mode = triple only, and it is %s", c->train_n3, mode);
     if (!triples) return 0;
-    if (c->train_product == TRAIN_COMPLEX && c->model_dim % 2)
-        return fail("model.dim = %" PRIu64 " is odd, and with train.product = complex two columns are a number; set it to %" PRIu64
+    if (product_is_complex(config_product(c)) && c->model_dim % 2)
+        return fail("model.dim = %" PRIu64 " is odd, and with train.product = %s two columns are a number; set it to %" PRIu64
                     ", or train.product = real",
-                    c->model_dim, c->model_dim + 1);
+                    c->model_dim, product, c->model_dim + 1);
+    if (is_distance(c) && c->train_n3 > 0)
+        return fail("train.n3 = %g: train.product = %s has no penalty; leave it out", c->train_n3, product);
+    if (is_cosine(c) && c->train_relations > 0)
+        return fail("train.relations = %g works with dot products and distances, and train.score is cosine", c->train_relations);
     if (c->negatives_per != PER_BATCH)
         return fail("negatives.per = %s with examples.mode = triple: triples have the same negatives in the whole batch; leave it out",
                     config_choice_name("negatives", "per", c->negatives_per));

@@ -26,7 +26,7 @@ enum sized_data {
 };
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
-enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES,
+enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES, RELATIONS,
                    PER_NEGATIVE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
@@ -42,6 +42,7 @@ static const char *const count_names[SIZED_COUNTS] = {
     [PER_NODE] = "arcs per node",
     [ENTITIES] = "entities",
     [TRIPLES] = "triples",
+    [RELATIONS] = "relations and reciprocals",
     [PER_NEGATIVE] = "entities per negative",
     [EFFORT] = "train.effort",
     [SHARED] = "negatives.per",
@@ -119,6 +120,7 @@ static double count_of(enum sized_count count, const struct data_size *size, con
         [PER_NODE] = ratio(size->arcs, size->words),
         [ENTITIES] = (double)size->words,
         [TRIPLES] = (double)size->lists,
+        [RELATIONS] = (double)size->relations,
         [PER_NEGATIVE] = fmax(1, ratio(size->words, c->negatives_count)),
         [EFFORT] = thorough,
         [SHARED] = c->negatives_per == PER_BATCH && (thorough || config_is_given(c, "negatives", "per")),
@@ -176,6 +178,8 @@ static int may_choose(const struct config *c, const struct sized_default *row) {
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
     if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
+    if (is_key(row, "train", "n3")) return c->train_score != SCORE_DISTANCE;
+    if (is_key(row, "train", "relations")) return c->train_score != SCORE_COSINE;
     if (is_key(row, "train", "negative_weight")) return c->train_loss == LOSS_SOFTMAX && c->train_negative_power == 0;
     if (is_unbounded(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
     return !rate || (!config_is_given(c, "optimizer", "rule") && !config_has_tree(c));

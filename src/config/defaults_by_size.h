@@ -15,6 +15,7 @@ struct data_size {
     uint64_t words;  /* distinct words, items or nodes: the rows of the context table */
     uint64_t lists;  /* lists that have target rows; for adjacency, the lines */
     uint64_t arcs;   /* arcs of a graph; an undirected edge counts as two */
+    uint64_t relations; /* rows of relations and of their reciprocals */
 };
 
 enum { DEFAULTS_TEXT = 256 };

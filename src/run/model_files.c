@@ -223,7 +223,7 @@ static int take_keys(struct model *model) {
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->documents = config_has_documents(config);
-    model->product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
+    model->product = config_product(config);
     model->loss = config_loss(config);
     if (model->reciprocal && !config->triples_reciprocal) { /* the data itself contains relations r and r^-1 */
         model->reciprocal = 0;

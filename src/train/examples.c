@@ -269,12 +269,12 @@ static uint32_t share_threshold(double share) {
     return (uint32_t)(share * 4294967296.0); /* train.held_out is limited to values for which this is below 2^32 */
 }
 
-/* Sets how heads and relations of triples are multiplied. */
+/* Sets how heads and relations of triples are combined. */
 static void take_triples(struct example_source *source, const struct config *config) {
-    enum example_product product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     if (config->examples_mode != MODE_TRIPLE) return;
-    source->pool = (struct example_pool){.on = 1, .product = product, .tied = config->model_tied};
+    source->pool = (struct example_pool){.on = 1, .product = config_product(config), .tied = config->model_tied};
     source->reciprocal = config->triples_reciprocal;
+    source->relations_too = config->train_relations > 0;
     if (config->negatives_count != COUNT_ALL) return;
     uint64_t entities = source->rows - source->target_only;
     source->noise = NOISE_EVERY;

@@ -150,7 +150,8 @@ static struct data_size size_of(const struct session *s) {
     return (struct data_size){.tokens = text && s->vocab.kept > tokens ? s->vocab.kept : tokens,
                               .words = s->vocab.size - s->vocab.lists,
                               .lists = s->stream.sentences,
-                              .arcs = s->graph.arcs};
+                              .arcs = s->graph.arcs,
+                              .relations = s->vocab.lists};
 }
 
 /* Sets the defaults that depend on the data's size; not for a resumed run, which keeps its values. */

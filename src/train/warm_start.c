@@ -49,7 +49,7 @@ static int check_subwords(const struct config *config, const struct model *run) 
 
 /* Refuses an older run of triples whose rows were multiplied differently in training, or whose entities have rows in other tables. */
 static int check_triples(const struct config *config, const struct model *run) {
-    int product = run->product == PRODUCT_REAL ? TRAIN_REAL : TRAIN_COMPLEX, other = product != (int)config->train_product;
+    int product = (int)run->product - 1, other = run->product != config_product(config);
     if (config->examples_mode != MODE_TRIPLE || run->mode != MODE_TRIPLE) return 0;
     if (!other && run->item_targets == !config->model_tied) return 0;
     const char *key = other ? "train.product" : "model.tied";

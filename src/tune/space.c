@@ -55,6 +55,7 @@ static const struct space_key triple_keys[] = {
     {"optimizer", "lr", {"0.03", "0.05", "0.1", "0.2", "0.3"}, 0, 0},
     {"train", "n3", {"0.001", "0.003", "0.01", "0.03", "0.05", "0.1", "0.2"}, 0, 0},
     {"train", "product", {"complex", "real"}, 0, 0},
+    {"train", "relations", {"0", "0.05", "0.25", "1", "4"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
 /* The keys that are searched for GloVe. Trials are compared by the loss of held-out pairs, so no key is here that changes the pairs or their
  * weights. */

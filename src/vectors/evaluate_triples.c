@@ -47,7 +47,7 @@ struct triples_job {
     uint32_t *sample;     /* [among] entities among which answers are ranked, rising; NULL: all */
     double mrr[2];        /* sums over tails and over heads */
     struct search search; /* the context rows of all entities, or of the sample */
-    float *row;           /* [dim] of one answer */
+    float *row;           /* [run_triples_width()] of one answer */
     struct progress progress;
 };
 
@@ -171,8 +171,8 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     const struct question *q = &job->questions[i];
     uint64_t at = (uint64_t)known_answers_find(known, q->entity, q->relation), count = known->counts[at];
     const uint32_t *answers = known->answers + known->starts[at];
-    if (run_triples_query(job->model, q->entity, q->relation, query) || model_row(job->model, VIEW_CONTEXT, q->answer, 0, job->row)) return -1;
-    block->than[block->filled] = run_triples_score(job->model, query, job->row);
+    if (run_triples_query(job->model, q->entity, q->relation, query) || run_triples_candidate(job->model, q->answer, job->row)) return -1;
+    block->than[block->filled] = search_score(query, job->row, run_triples_width(job->model));
     if (!job->sample) return search_ban(block, answers, count);
     for (uint64_t j = 0; j < count; j++) {
         const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
@@ -192,9 +192,9 @@ static int add_rank(void *user, uint64_t i, const struct search_found *found) {
 
 static int rank_all(struct triples_job *job, const struct config *config) {
     static const struct search_calls calls = {.fill = fill_question, .take = add_rank};
-    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->among, 0);
-    int result = search_over(&job->search, base, job->among, job->model->dim, METRIC_DOT, config);
-    if (!result && !(job->row = mem_alloc(job->model->dim, sizeof *job->row, "a row"))) result = -1;
+    float *base = run_triples_candidates(job->model, job->sample, job->among);
+    int result = search_over(&job->search, base, job->among, run_triples_width(job->model), METRIC_DOT, config);
+    if (!result && !(job->row = mem_alloc(run_triples_width(job->model), sizeof *job->row, "a row"))) result = -1;
     progress_start(&job->progress, "ranking", 1);
     if (!result) result = search_each(&job->search, job->count, 0, &calls, job);
     progress_end(&job->progress);

@@ -13,6 +13,7 @@
 #include "names.h"
 #include "search.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,23 +195,56 @@ int64_t run_triples_reciprocal(const struct model *model, int64_t relation) {
     return (uint64_t)relation < end ? relation + (int64_t)model->relations : relation - (int64_t)model->relations;
 }
 
+uint32_t run_triples_width(const struct model *model) {
+    return model->dim + product_is_distance(model->product);
+}
+
+static struct product_number number_at(const struct model *model, const float *row, uint32_t column) {
+    uint32_t partner = product_partner(model->product, model->dim, column);
+    return (struct product_number){row[column], partner == column ? 0 : row[partner]};
+}
+
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out) {
     enum example_product product = model->product;
     uint32_t dim = model->dim;
     OWNED float *rows = mem_alloc(2, dim * sizeof *rows, "a question");
     if (!rows || model_row(model, VIEW_TARGET, entity, 0, rows) || model_row(model, VIEW_TARGET, relation, 0, rows + dim))
         return -1;
-    for (uint32_t i = 0; i < dim; i++) {
-        uint32_t partner = product_partner(product, dim, i);
-        int alone = partner == i;
-        out[i] = product_value(product_is_imaginary(product, dim, i), rows[i], alone ? 0 : rows[partner], rows[dim + i],
-                               alone ? 0 : rows[dim + partner]);
-    }
+    for (uint32_t i = 0; i < dim; i++)
+        out[i] = product_value(product, product_is_imaginary(product, dim, i), number_at(model, rows, i),
+                               product_unit(product, number_at(model, rows + dim, i)));
+    if (product_is_distance(product)) out[dim] = 1;
     return 0;
 }
 
+int run_triples_candidate(const struct model *model, uint32_t entity, float *out) {
+    if (model_row(model, VIEW_CONTEXT, entity, 0, out)) return -1;
+    if (product_is_distance(model->product)) out[model->dim] = (float)(-0.5 * (double)search_score(out, out, model->dim));
+    return 0;
+}
+
+float *run_triples_candidates(const struct model *model, const uint32_t *rows, uint64_t count) {
+    uint64_t width = run_triples_width(model);
+    float *matrix = mem_aligned(count > UINT64_MAX / width ? UINT64_MAX : count * width, sizeof *matrix, "the rows of a model");
+    for (uint64_t i = 0; matrix && i < count; i++)
+        if (run_triples_candidate(model, rows ? rows[i] : (uint32_t)i, matrix + i * width)) {
+            free(matrix);
+            return NULL;
+        }
+    return matrix;
+}
+
 float run_triples_score(const struct model *model, const float *query, const float *answer) {
-    return search_score(query, answer, model->dim);
+    double squares = 0;
+    if (!product_is_distance(model->product)) return search_score(query, answer, model->dim);
+    for (uint32_t j = 0; j < model->dim; j++) squares += ((double)query[j] - (double)answer[j]) * ((double)query[j] - (double)answer[j]);
+    return (float)-sqrt(squares);
+}
+
+float run_triples_found(const struct model *model, const float *query, float dot) {
+    if (!product_is_distance(model->product)) return dot;
+    double squares = (double)search_score(query, query, model->dim) - 2 * (double)dot;
+    return squares > 0 ? (float)-sqrt(squares) : 0;
 }
 
 /* ---- triples of files and programs ---- */
@@ -364,9 +398,9 @@ void known_answers_release(struct known_answers *known) {
 
 int triple_answers_open(struct triple_answers *answers, const struct model *model, const struct config *config) {
     *answers = (struct triple_answers){.model = model};
-    return run_triples_check(model) || search_open(&answers->search, model, VIEW_CONTEXT, METRIC_DOT, model_items(model), config)
-               ? -1
-               : 0;
+    if (run_triples_check(model)) return -1;
+    float *candidates = run_triples_candidates(model, NULL, model_items(model));
+    return search_over(&answers->search, candidates, model_items(model), run_triples_width(model), METRIC_DOT, config);
 }
 
 void triple_answers_close(struct triple_answers *answers) {
@@ -395,7 +429,10 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
 static int take_answer(void *user, uint64_t i, const struct search_found *found) {
     struct triples_asked *asked = user;
     memcpy(asked->ids + i * asked->k, found->ids, asked->k * sizeof *found->ids);
-    memcpy(asked->scores + i * asked->k, found->scores, asked->k * sizeof *found->scores);
+    OWNED float *query = mem_alloc(run_triples_width(asked->model), sizeof *query, "a question");
+    if (!query || run_triples_query(asked->model, asked->entities[i], asked->relations[i], query)) return -1;
+    for (uint32_t k = 0; k < asked->k; k++)
+        asked->scores[i * asked->k + k] = found->ids[k] == DRAW_NONE ? found->scores[k] : run_triples_found(asked->model, query, found->scores[k]);
     return 0;
 }
 

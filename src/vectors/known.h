@@ -60,7 +60,7 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
 
 /* run_triples: questions to a finished run of triples (corpus.format = triples), and their known answers.
  *
- *   question                  product of these target rows        its answers, scored by their context rows
+ *   question                  these target rows are combined      its answers, scored by their context rows
  *   head, relation, ?         head, relation                      tails
  *   ?, relation, tail         tail, the relation's reciprocal     heads; only with triples.reciprocal = yes
  */
@@ -73,12 +73,17 @@ int64_t run_triples_relation(const struct model *model, const char *name);
 /* Returns the row of a relation's reciprocal; -1 after fail_usage() if the run has none. */
 int64_t run_triples_reciprocal(const struct model *model, int64_t relation);
 
-/* Writes the product of an entity's and a relation's target row to out[dim]. Returns 0, or -1 after fail(). */
+/* Combine the target rows of an entity and a relation to a question out[width]; write the context row of a candidate to out[width]; read those of
+ * `count` entities into memory that the caller frees (rows: NULL: the first ones). The dot product of a question and a candidate ranks answers: if
+ * these are compared by distance, rows have one more column, so that it is u.t - |t|^2 / 2 for them. Return 0, or -1 (NULL) after fail(). */
+uint32_t run_triples_width(const struct model *model);
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out);
-
-/* Returns the score of an answer to a question: every score of a triple is one of these. query: [dim], by run_triples_query(); answer: [dim], its
- * context row. */
+int run_triples_candidate(const struct model *model, uint32_t entity, float *out);
+float *run_triples_candidates(const struct model *model, const uint32_t *rows, uint64_t count);
+/* Return the score of an answer to a question: the dot product of both, or minus their distance. answer: [dim], its context row; dot: the dot product
+ * of the question and the candidate. */
 float run_triples_score(const struct model *model, const float *query, const float *answer);
+float run_triples_found(const struct model *model, const float *query, float dot);
 
 /* ---- triples of files and programs ---- */
 

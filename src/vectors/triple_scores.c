@@ -22,9 +22,9 @@ static int score_some(void *user, unsigned worker) {
     struct scoring *scoring = user;
     const struct model *model = scoring->model;
     uint64_t i, end;
-    OWNED float *query = mem_alloc(2, model->dim * sizeof *query, "a triple");
+    OWNED float *query = mem_alloc(2, run_triples_width(model) * sizeof *query, "a triple");
     if (!query) return -1;
-    float *answer = query + model->dim;
+    float *answer = query + run_triples_width(model);
     while (pool_take(&scoring->next, scoring->triples->count, 256, &i, &end)) {
         if (interrupt_check()) return -1;
         for (; i < end; i++) {

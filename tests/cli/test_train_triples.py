@@ -29,7 +29,8 @@ def held_out_losses(sptx):
 
 @pytest.mark.parametrize("keys", [{}, {"negatives": {"count": "all"}}, {"train": {"product": "real", "loss": "logistic"}},
                                   {"triples": {"reciprocal": "no"}}, {"model": {"precision": "bfloat16"}},
-                                  {"model": {"tied": "no"}}])
+                                  {"model": {"tied": "no"}}, {"train": {"relations": 2}},
+                                  {"train": {"product": "translation", "relations": 1}}, {"train": {"product": "rotation", "relations": 1}}])
 def test_nothing_depends_on_threads_depth_or_a_resume(sptx, keys):
     write(sptx)
     name = config(sptx, **keys, optimizer={"schedule": "constant"})
@@ -42,6 +43,8 @@ def test_nothing_depends_on_threads_depth_or_a_resume(sptx, keys):
 
 
 @pytest.mark.parametrize("keys", [{}, {"negatives": {"count": "all"}}, {"train": {"product": "real"}}, {"train": {"loss": "logistic"}},
+                                  {"train": {"product": "rotation"}}, {"train": {"relations": 1}},
+                                  {"train": {"product": "rotation", "loss": "logistic", "relations": 0.5}},
                                   {"train": {"score": "cosine", "temperature": 0.1}}, {"triples": {"reciprocal": "no"}},
                                   {"model": {"tied": "no"}}])
 def test_held_out_triples_are_predicted(sptx, keys):
@@ -55,7 +58,7 @@ def test_held_out_triples_are_predicted(sptx, keys):
 def test_each_key_changes_the_rows(sptx):
     write(sptx)
     sptx("train", config(sptx), "--run.dir=plain")
-    for key in ("train.product=real", "train.n3=0", "negatives.count=all", "negatives.exclude=no", "train.loss=logistic",
+    for key in ("train.product=real", "train.product=rotation", "train.product=translation", "train.relations=0.1", "train.n3=0", "negatives.count=all", "negatives.exclude=no", "train.loss=logistic",
                 "triples.reciprocal=no", "model.tied=no"):
         sptx("train", config(sptx), "--run.dir=other", "--overwrite", f"--{key}")
         assert sptx.tables("other") != sptx.tables("plain"), key
@@ -113,6 +116,7 @@ def test_a_run_goes_on_with_more_triples(sptx):
 @pytest.mark.parametrize("before, now, wanted", [
     ([], ["--train.product=real"], "train.product = complex"),
     (["--train.product=real"], [], "train.product = real"),
+    (["--train.product=rotation"], [], "train.product = rotation"),
     ([], ["--model.tied=no"], "model.tied = yes"),
     (["--model.tied=no"], [], "model.tied = no"),
 ])

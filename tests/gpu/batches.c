@@ -146,6 +146,7 @@ static void compare_triples(struct backend *cpu, struct backend *gpu) {
         s.exclude = i / 2 % 2, s.distinct = i / 3 % 4 == 0, s.shuffle = i / 5 % 2, s.stream_on_host = i / 7 % 2;
         s.held_out = i % 5 ? 0 : 1u << 30;
         const struct example_pool pool = {.on = 1, .product = i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, .tied = i / 8 % 2};
+        s.relations_too = i / 3 % 2;
         source_triples(&s, &c, &pool, i / 4 % 2);
         snprintf(name, sizeof name, "triples of %llu rows, %u negatives, options %d", (unsigned long long)c.rows, s.negatives, i);
         compare_batches(cpu, gpu, &s, name);

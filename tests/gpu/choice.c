@@ -1,3 +1,4 @@
+#include "kernels/triples.h"
 #include "choice.h"
 
 #include "kernels/backend.h"
@@ -310,12 +311,17 @@ static void choose_triples(struct choice *c) {
     struct loss_options *o = &c->loss;
     if (!s->per_batch || c->rows < 8 || c->sentences < 8 || one_in(3)) return;
     s->mode = EXAMPLE_TRIPLE;
-    s->pool = (struct example_pool){.on = 1, .product = c->dim % 2 || one_in(3) ? PRODUCT_REAL : PRODUCT_COMPLEX,
-                                    .tied = one_in(2)};
+    const enum example_product product = c->dim >= 32 && one_in(4)      ? PRODUCT_TRANSLATION
+                                         : c->dim % 2 || one_in(3)      ? PRODUCT_REAL
+                                         : c->dim >= 32 && one_in(3)    ? PRODUCT_ROTATION
+                                                                        : PRODUCT_COMPLEX;
+    s->pool = (struct example_pool){.on = 1, .product = product, .tied = one_in(2)};
     s->reciprocal = one_in(2);
     s->noise = one_in(3) ? NOISE_EVERY : NOISE_UNIFORM;
-    o->cubes = one_in(2) ? 0.05f : 0;
-    if (one_in(3)) o->kind = LOSS_LOGISTIC, o->negative_power = 0, o->negative_weight = 1;
+    o->cubes = one_in(2) && !product_is_distance(product) ? 0.05f : 0;
+    if (product_is_distance(product)) o->score = SCORE_DISTANCE, o->margin = one_in(2) ? 2 : 0;
+    if (one_in(3)) o->kind = LOSS_LOGISTIC, o->negative_power = 0, o->negative_weight = 1, o->adversarial = one_in(2) ? 0.5f : 0;
+    if (one_in(2) && o->score != SCORE_COSINE) s->relations_too = 1, o->relations = 0.5f;
 }
 
 static void choose_weights(struct choice *c) {

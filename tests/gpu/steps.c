@@ -1,5 +1,6 @@
 /* Compares steps of both backends with float64. A rule that divides by a gradient's size magnifies the rounding of a nearly
  * vanishing sum on both backends, so that only a third computation can say whether one of them is wrong. */
+#include "kernels/triples.h"
 #include "common.h"
 #include "step64.h"
 
@@ -540,7 +541,7 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
     corpus_free(&c);
 }
 
-/* Tests triples: both products and losses, with the penalty of cubes and without; every row as a negative. */
+/* Tests triples: all products and losses, relations predicted or not, with the penalty of cubes and without; every row as a negative. */
 static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
     static const struct loss_options of_triples[] = {{LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1, .cubes = 0.05f},
@@ -548,28 +549,36 @@ static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum mat
                                                      {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 3, .cubes = 0.02f},
                                                      {LOSS_SOFTMAX, SCORE_DOT, .temperature = 0.5f, .negative_weight = 1},
                                                      {LOSS_LOGISTIC, SCORE_COSINE, .temperature = 0.5f, .negative_weight = 1, .cubes = 0.05f}};
+    static const enum example_product products[] = {PRODUCT_COMPLEX, PRODUCT_REAL, PRODUCT_ROTATION, PRODUCT_TRANSLATION};
     matmul = type;
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     size_t count = (size_t)rule_cases(rules);
     tolerance = 1e-4;
     if (type == MATMUL_TF32) tolerance = 5e-3, part_off = worst_off = 5e-2;
-    for (size_t i = 0; i < 3 * count_of_dims; i++) {
+    for (size_t i = 0; i < 6 * count_of_dims; i++) {
         struct corpus c;
-        char name[128];
+        char name[160];
         corpus_make(&c, 300, 300, 12);
         struct example_source s = source_of(&c, EXAMPLE_TRIPLE);
-        uint32_t dim = dims[i / 3];
+        uint32_t dim = dims[i / 6];
+        enum example_product product = products[dim % 2 ? i / 2 % 2 * 2 + 1 : i % 4];
         loss_of_steps = of_triples[i % 5];
+        if (product_is_distance(product)) { /* in few columns some rows are nearer than LOSS_NEAR */
+            loss_of_steps.score = SCORE_DISTANCE, loss_of_steps.cubes = 0, loss_of_steps.margin = i % 3 ? 0 : 2.5f;
+            if (dim < 32) dim = 32;
+        }
+        if (loss_of_steps.kind == LOSS_LOGISTIC) loss_of_steps.adversarial = i / 5 % 2 ? 0.75f : 0;
+        if (i / 3 % 3 && loss_of_steps.score != SCORE_COSINE) s.relations_too = 1, loss_of_steps.relations = i % 2 ? 0.25f : 3;
         if (loss_of_steps.score == SCORE_COSINE && dim < 8) dim = 8;
         s.noise = i % 4 ? NOISE_UNIFORM : NOISE_EVERY;
         s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.distinct = i % 7 == 1, s.shuffle = i % 5 > 0;
         const struct example_pool pool = {
-            .on = 1, .product = dim % 2 || i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, .tied = i / 2 % 3 > 0};
+            .on = 1, .product = product, .tied = i / 2 % 3 > 0};
         source_triples(&s, &c, &pool, i / 3 % 2);
-        snprintf(name, sizeof name, "triples%s, product %d%s, loss %d of %s, %u negatives%s", type == MATMUL_TF32 ? " by TF32" : "",
-                 (int)s.pool.product, pool.tied ? ", tied" : "", (int)loss_of_steps.kind, loss_of_steps.score ? "cosines" : "dots",
-                 s.negatives, s.exclude ? ", excluding" : "");
+        snprintf(name, sizeof name, "triples%s, product %d%s, loss %d of score %d, %u negatives%s%s%s", type == MATMUL_TF32 ? " by TF32" : "",
+                 (int)s.pool.product, pool.tied ? ", tied" : "", (int)loss_of_steps.kind, (int)loss_of_steps.score,
+                 s.negatives, s.exclude ? ", excluding" : "", s.relations_too ? ", relations" : "", loss_of_steps.adversarial > 0 ? ", adversarial" : "");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         uint64_t quarter = example_count(&s) / 4, batch = i % 3 ? 90 : 333; /* four batches are within the epoch */
         compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, batch < quarter ? batch : quarter,

@@ -2,6 +2,7 @@
  * double; that nothing depends on the number of workers. Examples are items of lists, or triples, whose target is a product. */
 #include "tests/testing.h"
 
+#include "kernels/triples.h"
 #include "shared_sources.h"
 
 enum { MOST_DIM = 70 };
@@ -140,8 +141,11 @@ static struct {
     double vector[MOST_DIM], gradient[MOST_DIM], length;
     const double *row[2]; /* the rows that are multiplied: head and relation. If the target is a single row, only row[0] is used */
     double *row_gradient[2];
+    double relation[MOST_DIM]; /* the relation's numbers with length 1, if they are rotations */
     enum example_product product;
 } target;
+static double relation_length64[MOST_DIM]; /* lengths of the relation's complex numbers */
+static double margin64; /* of distances; < 0: scores are no distances */
 
 static void begin64(const char *packed, uint32_t dim, int cosine) {
     memset(gradient, 0, sizeof gradient);
@@ -161,7 +165,9 @@ static void begin64(const char *packed, uint32_t dim, int cosine) {
 static void add_product64(enum example_product product, uint32_t dim, const double *a, const double *b, int conjugated, double *out) {
     uint32_t half = dim / 2;
     double sign = conjugated ? -1 : 1;
-    if (product == PRODUCT_REAL)
+    if (product == PRODUCT_TRANSLATION)
+        for (uint32_t j = 0; j < dim; j++) out[j] += a[j] + (conjugated ? 0 : b[j]);
+    else if (product == PRODUCT_REAL)
         for (uint32_t j = 0; j < dim; j++) out[j] += a[j] * b[j];
     else
         for (uint32_t j = 0; j < half; j++) {
@@ -170,7 +176,8 @@ static void add_product64(enum example_product product, uint32_t dim, const doub
         }
 }
 
-static void begin_target64(const struct batch_view *view, uint64_t block, uint32_t dim, int cosine) {
+/* relation: row of the relation that takes the place of the triple's own; DRAW_NONE: its own. */
+static void begin_target64(const struct batch_view *view, uint64_t block, uint32_t dim, int cosine, uint32_t relation) {
     const uint32_t *targets = view->target_ids + view->target_starts[block], *contexts = view->context_ids + view->context_starts[block];
     double squares = 0;
     memset(&target, 0, sizeof target);
@@ -178,8 +185,15 @@ static void begin_target64(const struct batch_view *view, uint64_t block, uint32
     for (int k = 0; k < (target.product ? 2 : 1); k++) {
         int side = view->pool.tied && !k;
         uint32_t row = side ? contexts[1] : targets[view->pool.tied ? 0 : k];
+        if (k && relation != DRAW_NONE) row = relation;
         target.row[k] = rows64[side][row], target.row_gradient[k] = gradient[side][row];
     }
+    for (uint32_t j = 0; j < dim && target.product == PRODUCT_ROTATION; j++) {
+        double own = target.row[1][j], partner = target.row[1][(j + dim / 2) % dim];
+        relation_length64[j] = sqrt(own * own + partner * partner);
+        target.relation[j] = own / relation_length64[j];
+    }
+    if (target.product == PRODUCT_ROTATION) target.row[1] = target.relation;
     if (target.product) add_product64(target.product, dim, target.row[0], target.row[1], 0, target.vector);
     else memcpy(target.vector, target.row[0], sizeof target.vector);
     for (uint32_t j = 0; j < dim; j++) squares += target.vector[j] * target.vector[j];
@@ -189,8 +203,17 @@ static void begin_target64(const struct batch_view *view, uint64_t block, uint32
 /* Adds the target's gradient to the gradients of the target's rows. */
 static void end_target64(uint32_t dim) {
     for (uint32_t j = 0; j < dim && !target.product; j++) target.row_gradient[0][j] += target.gradient[j];
-    for (int k = 0; k < 2 && target.product; k++)
+    for (int k = 0; k < 2 && target.product && target.product != PRODUCT_ROTATION; k++)
         add_product64(target.product, dim, target.gradient, target.row[1 - k], 1, target.row_gradient[k]);
+    if (target.product != PRODUCT_ROTATION) return;
+    add_product64(target.product, dim, target.gradient, target.row[1], 1, target.row_gradient[0]);
+    double of_unit[MOST_DIM] = {0};
+    uint32_t half = dim / 2;
+    add_product64(target.product, dim, target.gradient, target.row[0], 1, of_unit);
+    for (uint32_t j = 0; j < half; j++) { /* only what turns the number changes it */
+        double re = target.relation[j], im = target.relation[j + half], turn = (of_unit[j + half] * re - of_unit[j] * im) / relation_length64[j];
+        target.row_gradient[1][j] -= turn * im, target.row_gradient[1][j + half] += turn * re;
+    }
 }
 
 static void add_cubes64(enum example_product product, uint32_t dim, double cubes, const double *row, double *to) {
@@ -200,16 +223,28 @@ static void add_cubes64(enum example_product product, uint32_t dim, double cubes
     }
 }
 
+static double distance64(uint32_t context, uint32_t dim) {
+    double sum = 0;
+    for (uint32_t j = 0; j < dim; j++) sum += pow(target.vector[j] - rows64[1][context][j], 2);
+    return sqrt(sum);
+}
+
 static double score64(uint32_t context, uint32_t dim) {
     double sum = 0;
+    if (margin64 >= 0) return margin64 - distance64(context, dim);
     for (uint32_t j = 0; j < dim; j++) sum += target.vector[j] * rows64[1][context][j];
     return sum / target.length / length[context];
 }
 
 /* Adds a score's coefficient c to the gradients of the target and of the context. */
 static void add64(uint32_t context, uint32_t dim, double c, double score, int cosine) {
-    double both = target.length * length[context];
-    for (uint32_t j = 0; j < dim; j++) {
+    double both = target.length * length[context], distance = margin64 >= 0 ? distance64(context, dim) : 1;
+    for (uint32_t j = 0; j < dim && margin64 >= 0; j++) {
+        double apart = c * (target.vector[j] - rows64[1][context][j]) / distance;
+        target.gradient[j] -= apart;
+        gradient[1][context][j] += apart;
+    }
+    for (uint32_t j = 0; j < dim && margin64 < 0; j++) {
         double u = target.vector[j], v = rows64[1][context][j];
         target.gradient[j] += c * (v / both - (cosine ? score * u / target.length / target.length : 0));
         gradient[1][context][j] += c * (u / both - (cosine ? score * v / length[context] / length[context] : 0));
@@ -218,13 +253,17 @@ static void add64(uint32_t context, uint32_t dim, double c, double score, int co
 
 static double learn_logistic64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
     uint32_t positive = view->context_ids[view->context_starts[block]];
-    double t = o.temperature > 0 ? o.temperature : 1, own = score64(positive, dim);
+    double t = o.temperature > 0 ? o.temperature : 1, own = score64(positive, dim), powers = 0;
     double weight = o.weighted ? (double)view->weights[view->context_starts[block]] : 1, loss = weight * log1p(exp(-own / t));
     for (uint32_t i = 0; i < view->shared.count; i++) {
         if (view->shared.masked && view->context_ids[i] == positive) continue;
-        double s = score64(view->context_ids[i], dim);
-        loss += log1p(exp(s / t));
-        add64(view->context_ids[i], dim, 1 / (1 + exp(-s / t)) / t, s, o.score == SCORE_COSINE);
+        powers += exp(o.adversarial * score64(view->context_ids[i], dim) / t);
+    }
+    for (uint32_t i = 0; i < view->shared.count; i++) {
+        if (view->shared.masked && view->context_ids[i] == positive) continue;
+        double s = score64(view->context_ids[i], dim), share = o.adversarial > 0 ? exp(o.adversarial * s / t) / powers : 1;
+        loss += share * log1p(exp(s / t));
+        add64(view->context_ids[i], dim, share / (1 + exp(-s / t)) / t, s, o.score == SCORE_COSINE);
     }
     add64(positive, dim, weight * (1 / (1 + exp(-own / t)) - 1) / t, own, o.score == SCORE_COSINE);
     return loss;
@@ -252,15 +291,36 @@ static double learn_softmax64(const struct batch_view *view, uint64_t block, str
     return weight * (power > 0 ? power * against - own / t : log1p(exp(against - own / t)));
 }
 
+/* The softmax over relations, each of which takes the place of the triple's own. Returns its loss. */
+static double learn_relations64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
+    uint32_t tail = view->context_ids[view->context_starts[block]], own = view->target_ids[view->target_starts[block + 1] - 1];
+    double sum = 0, of_own = 0, t = o.temperature > 0 ? o.temperature : 1;
+    for (uint32_t i = 0; i < view->shared.relations; i++) {
+        begin_target64(view, block, dim, 0, view->target_ids[i]);
+        double s = score64(tail, dim) / t;
+        sum += exp(s);
+        if (view->target_ids[i] == own) of_own = s;
+    }
+    if (view->shared.relations < 2) return 0;
+    for (uint32_t i = 0; i < view->shared.relations; i++) {
+        begin_target64(view, block, dim, 0, view->target_ids[i]);
+        double share = exp(score64(tail, dim) / t) / sum - (view->target_ids[i] == own);
+        add64(tail, dim, o.relations * share / t, 0, 0);
+        end_target64(dim);
+    }
+    return o.relations * (log(sum) - of_own);
+}
+
 static double learn64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
-    begin_target64(view, block, dim, o.score == SCORE_COSINE);
+    double of_relations = o.relations > 0 ? learn_relations64(view, block, o, dim) : 0;
+    begin_target64(view, block, dim, o.score == SCORE_COSINE, DRAW_NONE);
     double loss = o.kind == LOSS_SOFTMAX ? learn_softmax64(view, block, o, dim) : learn_logistic64(view, block, o, dim);
     end_target64(dim);
     uint32_t positive = view->context_ids[view->context_starts[block]];
     for (int k = 0; k < 2 && target.product; k++)
         add_cubes64(target.product, dim, o.cubes, target.row[k], target.row_gradient[k]);
     if (target.product) add_cubes64(target.product, dim, o.cubes, rows64[1][positive], gradient[1][positive]);
-    return loss;
+    return loss + of_relations;
 }
 
 static void check_step(struct example_source source, uint32_t dim, uint64_t count, int exclude, struct loss_options loss) {
@@ -275,6 +335,7 @@ static void check_step(struct example_source source, uint32_t dim, uint64_t coun
     backend_cpu.source(m.backend, &source);
     struct batch_view view = make(m.backend, 0, 0, count, 0);
     begin64(before, dim, loss.score == SCORE_COSINE);
+    margin64 = loss.score == SCORE_DISTANCE ? (double)loss.margin : -1;
     for (uint64_t block = 1; block < view.blocks; block++) want += learn64(&view, block, loss, dim);
     double only = step_model(&m, loss, 1, 0, 1), got = step_model(&m, loss, 1, 0, 0);
     assert_true(only == got);
@@ -310,17 +371,23 @@ static void steps_follow_the_formulas(void **state) {
 
 static void steps_of_triples_follow_the_formulas(void **state) {
     const uint32_t dims[] = {2, 6, 34, 64, 70, 1, 7, 33}, negatives[] = {1, 31, 300, ITEMS}; /* the last three dims are odd */
-    for (int i = 0; i < 120; i++) {
-        int real = i / 8 % 2;
+    const enum example_product products[] = {PRODUCT_COMPLEX, PRODUCT_REAL, PRODUCT_ROTATION, PRODUCT_TRANSLATION};
+    for (int i = 0; i < 240; i++) {
+        enum example_product product = products[i / 8 % 4];
+        int real = !product_is_complex(product);
         struct loss_options loss = {.kind = i % 3 ? LOSS_SOFTMAX : LOSS_LOGISTIC,
                                     .score = i % 5 ? SCORE_DOT : SCORE_COSINE,
                                     .temperature = i % 4 ? 1 : 0.3f,
                                     .negative_weight = i % 7 ? 1 : 12.5f,
-                                    .cubes = i % 2 ? 0.05f : 0};
-        struct example_source source = triples(negatives[i % 4], real ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 60);
+                                    .cubes = i % 2 && !product_is_distance(product) ? 0.05f : 0};
+        struct example_source source = triples(negatives[i % 4], product, i / 60 % 2);
+        if (product_is_distance(product)) loss.score = SCORE_DISTANCE, loss.margin = i % 3 ? 0 : 4.5f;
+        if (loss.kind == LOSS_LOGISTIC) loss.adversarial = i / 4 % 2 ? 0.5f : 0;
+        if (i / 2 % 3 && loss.score != SCORE_COSINE) source.relations_too = 1, loss.relations = i % 2 ? 0.25f : 4;
         if (i % 4 == 3) source.noise = NOISE_EVERY;
         uint32_t dim = dims[i % (real ? 8 : 5)];
         if (loss.score == SCORE_COSINE && dim < 6) dim = 6;
+        if (loss.score == SCORE_DISTANCE && dim < 32) dim += 32; /* in few columns some rows are nearer than LOSS_NEAR */
         check_step(source, dim, 1 + (uint64_t)(i * 37) % 600, i % 3 > 0, loss);
     }
 }
@@ -330,6 +397,8 @@ static void steps_of_triples_follow_the_formulas(void **state) {
 static char *train(unsigned threads, struct rule_options rule, uint32_t dim, const struct example_source *source,
                    const uint32_t *frozen, struct record_layout *layout) {
     struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_COSINE, .temperature = 0.1f, .negative_power = 1.15f, .cubes = 0.1f};
+    if (source->relations_too) loss = (struct loss_options){.kind = LOSS_SOFTMAX, .temperature = 1, .negative_weight = 1, .relations = 0.5f};
+    if (product_is_distance(source->pool.product)) loss.score = SCORE_DISTANCE;
     struct model m = open_model(threads, rule, dim, frozen);
     uint64_t count = example_count(source);
     backend_cpu.source(m.backend, source);
@@ -346,9 +415,11 @@ static char *train(unsigned threads, struct rule_options rule, uint32_t dim, con
 
 static void steps_do_not_depend_on_workers(void **state) {
     struct rule_options rule = {.rule = RULE_ADAM, .eps = 1e-8, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01, .count_rows = 1};
-    for (int kind = 0; kind < 8; kind++) {
+    const enum example_product products[] = {PRODUCT_REAL, PRODUCT_COMPLEX, PRODUCT_COMPLEX, PRODUCT_ROTATION, PRODUCT_TRANSLATION};
+    for (int kind = 0; kind < 12; kind++) {
         struct record_layout layout;
-        struct example_source source = kind < 2 ? lists(600) : triples(600, kind < 4 ? PRODUCT_REAL : PRODUCT_COMPLEX, kind >= 6);
+        struct example_source source = kind < 2 ? lists(600) : triples(600, products[kind / 2 - 1], kind >= 6);
+        source.relations_too = kind >= 6;
         int halves = kind % 2;
         rule.precision = rule.state_precision = halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
         rule.clip = halves;

@@ -494,6 +494,17 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "ranks = 2\n", "examples.mode = triple is trained by one process", "there are 2");
     REFUSES("[negatives]\ncount = all\n", "negatives.count = all", "it is window");
     REFUSES("[train]\nproduct = real\n", "train.product = real", "it is window");
+    REFUSES("[train]\nproduct = translation\n", "train.product = translation", "it is window");
+    REFUSES("[train]\nrelations = 1\n", "train.relations = 1", "it is window");
+    REFUSES("[train]\nscore = distance\n", "train.score = distance", "rotation or translation");
+    REFUSES("[train]\nadversarial = 1\n", "train.adversarial = 1", "negatives.per = batch");
+    REFUSES(TRIPLES "[train]\nadversarial = 1\n", "train.adversarial = 1", "they are softmax and batch");
+    REFUSES(TRIPLES "[train]\nscore = distance\n", "train.score = distance", "rotation or translation");
+    REFUSES(TRIPLES "[train]\nproduct = rotation\nscore = dot\n", "train.score = dot", "rotation or translation");
+    REFUSES(TRIPLES "[train]\nproduct = translation\nn3 = 0.1\n", "train.n3 = 0.1", "translation has no penalty");
+    REFUSES(TRIPLES "[train]\nproduct = translation\nmargin = 2\n", "train.margin = 2", "it is softmax");
+    REFUSES(TRIPLES "[train]\nscore = cosine\nrelations = 1\n", "train.relations = 1", "train.score is cosine");
+    REFUSES(TRIPLES "[model]\ndim = 25\n[train]\nproduct = rotation\n", "model.dim = 25 is odd", "train.product = rotation");
     REFUSES("[model]\ntied = yes\n", "model.tied = yes", "it is window");
     REFUSES("[train]\nn3 = 0.1\n", "train.n3 = 0.1", "it is window");
     REFUSES("[model]\ndim = all\n", "model.dim");

@@ -156,7 +156,9 @@ static void choose_triples(struct config *c) {
     c->negatives_count = below(2) ? COUNT_ALL : 1 + below(200);
     c->triples_reciprocal = (int)below(2);
     c->model_tied = (int)below(2);
-    c->train_product = (int)below(2), c->train_n3 = 0.01 * (double)below(2);
+    c->train_product = (int)below(4), c->train_n3 = c->train_product < TRAIN_ROTATION ? 0.01 * (double)below(2) : 0;
+    c->train_score = c->train_product < TRAIN_ROTATION ? SCORE_DOT : SCORE_DISTANCE;
+    c->train_relations = (double)below(2);
     c->model_dim = 2 * (1 + below(65));
     c->train_loss = ONE_OF(LOSS_SOFTMAX, LOSS_LOGISTIC);
 }
@@ -168,7 +170,7 @@ static struct config random_config(int hogwild) {
     if (cbow || walk) c.examples_mode = walk ? MODE_WALK : MODE_CBOW;
     c.walks_length = 2 + below(90), c.walks_per_node = 1 + below(2);
     c.walks_p = ONE_OF(1, 2), c.walks_q = ONE_OF(1, 3);
-    if (!hogwild) c.train_loss = (int)below(LOSS_GLOVE + 1), c.train_score = (int)below(SCORE_AUTO);
+    if (!hogwild) c.train_loss = (int)below(LOSS_GLOVE + 1), c.train_score = (int)below(SCORE_DISTANCE);
     if (c.train_loss == (int)LOSS_GLOVE) c.train_loss = LOSS_HIERARCHICAL; /* none of the modes chosen here trains on counts */
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
