@@ -46,15 +46,23 @@ def rows(sptx):
     return entities, [word[len("relation:"):] for word in words[len(entities):]], targets, contexts
 
 
-def product(head, relation, real):
-    if real:
-        return head * relation
+def product(head, relation, kind):
+    if kind in ("real", "translation"):
+        return head * relation if kind == "real" else head + relation
     half = len(head) // 2
     a, b = head[:half] + 1j * head[half:], relation[:half] + 1j * relation[half:]
-    return numpy.concatenate([(a * b).real, (a * b).imag])
+    both = a * b / (abs(b) if kind == "rotation" else 1)
+    return numpy.concatenate([both.real, both.imag])
 
 
-def ranks(sptx, test, known, real=False, reciprocal=True):
+def scores_of(vector, contexts, kind):
+    """Returns the score of each tail for a head and a relation that are combined to a vector."""
+    if kind in ("rotation", "translation"):
+        return -numpy.linalg.norm(contexts.astype(float) - vector, axis=1)
+    return contexts.astype(float) @ vector
+
+
+def ranks(sptx, test, known, kind="complex", reciprocal=True):
     """Returns the rank of each triple's tail, then of each head."""
     entities, relations, targets, contexts = rows(sptx)
     at = {name: i for i, name in enumerate(entities)}
@@ -67,8 +75,8 @@ def ranks(sptx, test, known, real=False, reciprocal=True):
             else:
                 asked, answer, row = head, tail, relations.index(relation)
                 others = {b for a, r, b in known if r == relation and a == head}
-            scores = contexts.astype(float) @ product(targets[at[asked]], targets[len(entities) + row], real).astype(float)
-            scores = scores.astype(numpy.float32)
+            vector = product(targets[at[asked]].astype(float), targets[len(entities) + row].astype(float), kind)
+            scores = scores_of(vector, contexts, kind).astype(numpy.float32)
             counted = [i for name, i in at.items() if name not in others and name != answer]
             right = scores[at[answer]]
             out.append(1 + (scores[counted] > right).sum() + (scores[counted] == right).sum() / 2)
@@ -80,21 +88,37 @@ def measured(text):
     return [float(x) for x in found.groups()[:6] if x], dict(zip(*[iter(found[7].split())] * 2))
 
 
-@pytest.mark.parametrize("keys, real, reciprocal", [({}, False, True), ({"train": {"product": "real"}}, True, True),
-                                                    ({"model": {"tied": "no"}}, False, True), ({"triples": {"reciprocal": "no"}}, False, False)])
-def test_ranks_are_those_of_numpy(sptx, keys, real, reciprocal):
+@pytest.mark.parametrize("keys, kind, reciprocal", [({}, "complex", True), ({"train": {"product": "real"}}, "real", True),
+                                                    ({"train": {"product": "rotation"}}, "rotation", True),
+                                                    ({"train": {"product": "translation", "relations": 0.5}}, "translation", True),
+                                                    ({"train": {"product": "translation"}, "model": {"tied": "no"}}, "translation", True),
+                                                    ({"model": {"tied": "no"}}, "complex", True), ({"triples": {"reciprocal": "no"}}, "complex", False)])
+def test_ranks_are_those_of_numpy(sptx, keys, kind, reciprocal):
     train, valid, test = split(sptx)
     sptx("train", config(sptx, **keys))
     for known, files in ((train + valid + test, ["--known=valid.txt"]), (train + test, [])):
         done = sptx("evaluate", "run", "--triples=test.txt", *files)
         values, counts = measured(done.stdout)
-        wanted = ranks(sptx, test, known, real, reciprocal)
+        wanted = ranks(sptx, test, known, kind, reciprocal)
         mrr = 1 / wanted
         expected = [mrr.mean(), *((wanted <= k).mean() for k in (1, 3, 10)), *(part.mean() for part in numpy.split(mrr, 1 + reciprocal))]
         assert values == pytest.approx(expected, abs=6e-5)
         assert counts["triples"] == "50" and counts["asked"] == str(50 * (1 + reciprocal)) and counts["trained"] == "0"
         assert "the triples that the run was trained on" in done.stderr
         assert ("tails      only" in done.stderr) == (not reciprocal)
+
+
+@pytest.mark.parametrize("kind", ["complex", "rotation", "translation"])
+def test_the_scores_of_answers_are_those_of_the_model(sptx, kind):
+    train, _, test = split(sptx)
+    sptx("train", config(sptx, train={"product": kind}))
+    entities, relations, targets, contexts = rows(sptx)
+    head, relation, tail = next(line for line in test if line[0] in entities and line[2] in entities)
+    vector = product(targets[entities.index(head)].astype(float), targets[len(entities) + relations.index(relation)].astype(float), kind)
+    wanted = dict(zip(entities, scores_of(vector, contexts, kind)))
+    for line in sptx("recommend", "run", f"--head={head}", f"--relation={relation}", "--k=5").stdout.splitlines():
+        _, _, name, score = line.split("\t")
+        assert float(score) == pytest.approx(wanted[name], abs=2e-4)
 
 
 def test_unknown_names_are_misses_and_trained_triples_counted(sptx):
@@ -321,7 +345,7 @@ def test_other_runs_know_no_relations(sptx):
     assert "--known" in sptx.refuses("evaluate", "run", "--known=test.txt", code=2)
 
 
-def scores(sptx, asked, real=False, reciprocal=True):
+def scores(sptx, asked, kind="complex", reciprocal=True):
     """Returns the score of each triple: of its tail, or the mean of this and of its head's; nan for unknown names."""
     entities, relations, targets, contexts = rows(sptx)
     out = []
@@ -330,9 +354,9 @@ def scores(sptx, asked, real=False, reciprocal=True):
             out.append(numpy.nan)
             continue
         ends, row = (entities.index(head), entities.index(tail)), len(entities) + relations.index(relation)
-        both = [product(targets[ends[0]], targets[row], real) @ contexts[ends[1]]]
+        both = [scores_of(product(targets[ends[0]], targets[row], kind), contexts[ends[1]][None], kind)[0]]
         if reciprocal:
-            both.append(product(targets[ends[1]], targets[row + len(relations) // 2], real) @ contexts[ends[0]])
+            both.append(scores_of(product(targets[ends[1]], targets[row + len(relations) // 2], kind), contexts[ends[0]][None], kind)[0])
         out.append(numpy.mean(both))
     return numpy.array(out)
 
@@ -350,9 +374,11 @@ def printed(text):
     return [line.split("\t") for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("keys, real, reciprocal", [({}, False, True), ({"train": {"product": "real"}}, True, True),
-                                                    ({"triples": {"reciprocal": "no"}}, False, False)])
-def test_a_triple_has_the_score_of_its_ends(sptx, keys, real, reciprocal):
+@pytest.mark.parametrize("keys, kind, reciprocal", [({}, "complex", True), ({"train": {"product": "real"}}, "real", True),
+                                                    ({"train": {"product": "rotation"}}, "rotation", True),
+                                                    ({"train": {"product": "translation"}}, "translation", True),
+                                                    ({"triples": {"reciprocal": "no"}}, "complex", False)])
+def test_a_triple_has_the_score_of_its_ends(sptx, keys, kind, reciprocal):
     test = split(sptx)[2]
     sptx("train", config(sptx, **keys))
     asked = test[:10] + [("e0_0", "r0", "e0_0"), ("nobody", "r0", "e0_0"), ("e0_0", "r99", "r0")]
@@ -360,7 +386,7 @@ def test_a_triple_has_the_score_of_its_ends(sptx, keys, real, reciprocal):
     done = sptx("score", "run", "--triples=asked.txt")
     found = printed(done.stdout)
     assert [tuple(line[:3]) for line in found] == asked
-    assert [float(line[3]) for line in found] == pytest.approx(scores(sptx, asked, real, reciprocal), abs=2e-5, nan_ok=True)
+    assert [float(line[3]) for line in found] == pytest.approx(scores(sptx, asked, kind, reciprocal), abs=2e-5, nan_ok=True)
     assert "2 of 13 triples of 'asked.txt' have a name that 'run' does not know" in done.stderr
     if not reciprocal:
         best = printed(sptx("recommend", "run", "--head=e0_0", "--relation=r0", "--seen", "--k=100").stdout)
