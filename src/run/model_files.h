@@ -75,7 +75,7 @@ struct model_content {
     uint32_t *of;
     float *part;   /* of each arc: the feature's part in the item (features.h) */
     float weight;  /* by which content is added to the scores of lists; 0: it is not */
-    float longer;  /* factor by which new items' rows, and so their content, are multiplied */
+    float longer;  /* factor of the scores of new items, learnt and by content */
 };
 
 /* An open run, fastText model, or file of words with their vectors. */

@@ -768,12 +768,13 @@ static int choose_content(struct model *model, struct fit *f, enum model_view vi
     return 0;
 }
 
-/* Multiplies new items' vectors, and their content, by a factor, chosen so that new items get the share `share` of the first places of the answers
- * for trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a
- * list for which it scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the
- * share, that mean is taken out of the vectors, which leaves the order of new items for each list. mean: NULL if features tell nothing: it stays, and
- * the default share is a third. Returns 0, or -1 after fail(). */
-static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool) {
+/* Chooses *factor, by which new items' vectors, and their content, are to be multiplied so that new items get the share `share` of the first places of
+ * the answers for trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no
+ * item to a list for which it scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches
+ * the share, that mean is taken out of the vectors, which leaves the order of new items for each list. mean: NULL: it stays, and the default share is
+ * a third if features tell nothing. Returns 0, or -1 after fail(). */
+static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool,
+                         float *factor) {
     ENDED_BY(asked_lists_release) struct asked_lists asked = {.count = 0};
     uint64_t ratios = 0, items = model_items(model), added = model->added.names.size, values = added * model->dim;
     enum search_metric metric = unit ? METRIC_COSINE : METRIC_DOT;
@@ -792,7 +793,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     for (uint64_t i = 0; i < added && !result; i++) rows[i] = (uint32_t)(model->rows + i);
     block.scores = nearest, block.banned = NULL, mixed.search = &new, mixed.rows = rows;
     double of_all = (double)added / (double)(items + added);
-    if (share < 0) share = fmin(!mean ? FEATURES_SHARE / 3 : model->content.weight > 0 ? FEATURES_SHARE_CONTENT : FEATURES_SHARE, of_all);
+    if (share < 0) share = fmin(model->content.weight > 0 ? FEATURES_SHARE_CONTENT : mean ? FEATURES_SHARE : FEATURES_SHARE / 3, of_all);
     uint64_t wanted = (uint64_t)(share * (double)asked.count * PLACES);
     for (int less = 0; less < (mean ? 2 : 1) && !result && ratios <= wanted; less++) { /* less: 1: without the mean */
         for (uint64_t i = 0; i < added && less; i++) add_scaled(model->added.rows + i * model->dim, mean, -1, model->dim);
@@ -808,8 +809,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
             if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
         }
     }
-    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float), model->content.longer = ratio[wanted < ratios ? wanted : ratios - 1];
-    for (uint64_t i = 0; i < values && ratios; i++) model->added.rows[i] *= model->content.longer;
+    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float), *factor = ratio[wanted < ratios ? wanted : ratios - 1];
     search_close(&old), search_close(&new);
     return result;
 }
@@ -904,8 +904,14 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         result = build_content(&model->content, &file, idf, number, items + added->names.size, of, part) ||
                          choose_content(model, &f, view, unit, mean, pool) ? -1 : 0;
     char counts[4][TEXT_BYTES];
-    if (!result && added->names.size && !lists) /* features that tell nothing need not reach the share */
-        result = choose_length(model, view, unit, asked->share, tells ? mean : NULL, pool);
+    float factor = 1, weight = model->content.weight;
+    if (!result && added->names.size && !lists) { /* features that tell nothing need not reach the share */
+        model->content.weight = 0; /* the vectors' own length is for learnt scores */
+        result = choose_length(model, view, unit, asked->share, tells ? mean : NULL, pool, &factor);
+        for (uint64_t i = 0; i < added->names.size * f.dim; i++) added->rows[i] *= factor;
+        model->content.weight = weight;
+        if (weight > 0 && !result) result = choose_length(model, view, unit, asked->share, NULL, pool, &model->content.longer);
+    }
     if (!result)
         remark("new %s  %s; of %s trained %s %s have features%s%s%s", what, text_of_count(counts[0], added->names.size),
                text_of_count(counts[1], items), what, text_of_count(counts[2], f.items), without ? "; left out: " : "",

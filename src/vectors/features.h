@@ -26,6 +26,8 @@
  * It is chosen for runs whose lists have rows. Trained rows know these lists, so they cannot tell the weight. Folding lists in without some of
  * their items was tried: it chose 0 on goodbooks, where content finds .23 of held-out books for .21 (configs/notes/items.md).
  *
+ * With content, the scores of new items have a factor of their own, for the same purpose; their vectors keep the length that suits learnt scores.
+ *
  * New lists (people) have vectors likewise, fitted to the rows of trained lists.
  *
  * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: three seconds of a core, and as
@@ -79,8 +81,8 @@ struct features_asked {
 #define FEATURES_AUTO          (-1)
 #define FEATURES_SHARE         0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share
                                      * 0.014 -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
-#define FEATURES_SHARE_CONTENT 0.1  /* the default where content has a weight: 9.9% more trained books are found alone; among all 7.9% more at a
-                                     * share of 0.03 (new ones .022), 5.8% at 0.06 (.036), 4.0% at 0.1 (.045), 1.9% at 0.15 (.055) */
+#define FEATURES_SHARE_CONTENT 0.1  /* the default where content has a weight: 9.9% more trained books are found alone; among all 7.8% more at a
+                                     * share of 0.03 (new ones .023), 5.6% at 0.06 (.038), 3.5% at 0.1 (.049), 0.4% at 0.15 (.065) */
 
 /* Adds the files' new items and new lists, and the rows of features, to the model: model->added, added_lists and features. They are made for answers
  * of this view; unit: 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were

@@ -152,6 +152,8 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
                     model->directory);
     if (!count) return fail("none of the %" PRIu64 " candidates is an item of '%s'", candidates->count, model->directory);
     float *base = model_matrix_of(model, kinds[score].item, scores->candidates, count, metric == METRIC_COSINE);
+    for (uint64_t i = 0; i < count && base && model->content.weight > 0; i++)
+        for (uint32_t c = 0; c < model->dim && scores->candidates[i] >= model->rows; c++) base[i * model->dim + c] *= model->content.longer;
     return search_over(&scores->search, base, count, model->dim, metric, config);
 }
 
