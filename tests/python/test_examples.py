@@ -59,6 +59,15 @@ def test_books(names, tmp_path):
     assert b'"by":"labels"' in (tmp_path / "books.html").read_bytes()
 
 
+@pytest.mark.parametrize("names", ["facts.ipynb"], indirect=True)
+def test_facts(names):
+    assert names["judged"]["mrr"] > .25 and names["judged"]["unknown"] == 0
+    cast = names["train"][names["train"]["head"] == names["film"]]["tail"]
+    assert len(names["answers"]) == 5 and not {person for person, _ in names["answers"]} & {*cast}
+    assert names["of_true"].mean() > names["of_false"].mean() + .2
+    assert names["told"]["accuracy"] > .7 and names["told"]["unknown"] == 0
+
+
 def test_serve(tmp_path):
     spec = importlib.util.spec_from_file_location("serve", EXAMPLES / "serve.py")
     serve = importlib.util.module_from_spec(spec)
