@@ -727,6 +727,7 @@ static uint64_t count_batch(const struct example_source *s, uint32_t epoch, uint
     uint64_t done = 0, newer = 0;
     int result = cpu_build_shared(s, &b, epoch, first);
     *noted = 0;
+    touch(&sides[0], b.target, b.targets, hot);
     touch(&sides[1], b.context, b.contexts, hot);
     for (uint64_t count = COUNTED_FIRST; !result && done < s->batch; count = count < COUNTED_TOGETHER ? 2 * count : count) {
         if (done && (done >= COUNTED_MOST || progress_now() > until)) break;
