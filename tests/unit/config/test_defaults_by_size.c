@@ -324,21 +324,27 @@ static void thorough_walks_are_for_large_graphs(void **state) {
 static void triples_take_their_values_by_entities(void **state) {
     const struct {
         uint64_t entities, triples;
-        const char *effort, *dim, *negatives, *weight, *epochs, *n3, *lr;
-    } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1"},
-               {3999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1"},
-               {4000, 20000, "quick", "200", "1000", "4", "40", "0.05", "0.1"},
-               {14541, 272115, "thorough", "1000", "all", "1", "20", "0.05", "0.1"},
-               {49999, 5000000, "thorough", "1000", "all", "1", "20", "0.05", "0.1"},
-               {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05", "0.2"},
-               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0", "0.1"}};
+        const char *effort, *dim, *negatives, *weight, *epochs, *n3, *lr, *relations;
+        uint64_t kinds;
+    } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1", "0", 40},
+               {3999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1", "0", 40},
+               {4000, 20000, "quick", "200", "1000", "4", "40", "0.05", "0.1", "0", 40},
+               {999, 20000, "thorough", "1000", "all", "1", "40", "0.01", "0.1", "0", 40},
+               {1000, 20000, "thorough", "2000", "all", "1", "40", "0.01", "0.1", "0", 40},
+               {3999, 20000, "thorough", "2000", "all", "1", "40", "0.01", "0.1", "0", 40},
+               {4000, 272115, "thorough", "2000", "all", "1", "20", "0.05", "0.1", "0.25", 3999},
+               {14541, 272115, "thorough", "2000", "all", "1", "20", "0.05", "0.1", "0", 4000},
+               {20000, 5000000, "thorough", "1000", "all", "1", "20", "0.05", "0.1", "0.25", 40},
+               {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05", "0.2", "0.25", 40},
+               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0", "0.1", "0", 40}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         config_release(&config);
         assert_int_equal(config_init(&config), 0);
         set("--corpus.format=triples");
         assert_int_equal(config_set(&config, "train", "effort", all[i].effort, "test"), 0);
-        settle((struct data_size){.tokens = 2 * all[i].triples, .words = all[i].entities, .lists = all[i].triples});
+        settle((struct data_size){.tokens = 2 * all[i].triples, .words = all[i].entities, .lists = all[i].triples, .relations = all[i].kinds});
         assert_value("model", "dim", all[i].dim);
+        assert_value("train", "relations", all[i].relations);
         assert_value("negatives", "count", all[i].negatives);
         assert_value("train", "negative_weight", all[i].weight);
         assert_value("train", "epochs", all[i].epochs);
