@@ -268,7 +268,7 @@ static int by_relation_and_score(const void *a, const void *b) {
     return (x->score > y->score) - (x->score < y->score);
 }
 
-static int by_score(const void *a, const void *b) {
+static int by_triple_score(const void *a, const void *b) {
     const struct scored_triple *x = a, *y = b;
     return (x->score > y->score) - (x->score < y->score);
 }
@@ -305,7 +305,7 @@ int evaluate_labelled(struct answer *answer, const struct model *model, const st
         thresholds[r] = choose_threshold(chosen.triple + i, end - i);
         own += !isnan(thresholds[r]);
     }
-    qsort(chosen.triple, known, sizeof *chosen.triple, by_score);
+    qsort(chosen.triple, known, sizeof *chosen.triple, by_triple_score);
     if (isnan(thresholds[relations] = choose_threshold(chosen.triple, known)))
         return fail("'%s': all triples that '%s' knows are %s; thresholds are chosen by true and false ones, with a label 1, -1, 0, true or "
                     "false in a fourth column", request->known, model->directory, chosen.falses ? "false" : "true");

@@ -312,8 +312,10 @@ static int read_file(const char *path, const struct corpus_options *options, ask
                                        : corpus_read_as(corpus, options);
     while (!more && (more = corpus_next(corpus, &block)) > 0) {
         corpus_fields_start(&fields, &block, options);
-        while ((more = corpus_fields_next(&fields, &field)) > 0)
-            if (field.text && take(user, &field)) more = -1;
+        do
+            more = corpus_fields_next(&fields, &field);
+        while (more > 0 && !(field.text && take(user, &field)));
+        more = more ? -1 : 0; /* take() has failed, or the reader */
         corpus_left_add(&left, &fields.left);
     }
     return more ? -1 : corpus_left_say(&left, options);

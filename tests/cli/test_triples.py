@@ -493,3 +493,19 @@ def test_labels_that_cannot_be_used_are_refused(sptx, test, valid, words):
 ])
 def test_scores_want_their_files(sptx, command, words):
     assert all(word in sptx.refuses(*command, code=2) for word in words)
+
+
+def test_odd_graphs_are_scored_like_others(sptx):
+    """A relation of one triple, one that only loops, one that is called as an entity is, an entity that is only a tail, an inverse of test triples."""
+    train, valid, test = split(sptx)
+    odd = [("e0_0", "once", "e1_1"), ("e0_1", "loop", "e0_1"), ("e0_1", "e0_0", "e1_1"), ("e0_0", "r0", "tail only"), ("r0", "r1", "e0_0")]
+    write(sptx, "corpus.txt", train + odd + [(tail, relation + " back", head) for head, relation, tail in test[:20]])
+    sptx("train", config(sptx))
+    write(sptx, "odd.txt", odd)
+    found = printed(sptx("score", "run", "--triples=odd.txt", "--validation=test.txt").stdout)
+    assert [tuple(line[:3]) for line in found] == odd and all(0 < float(line[4]) < 1 for line in found)
+    assert [float(line[3]) for line in found] == pytest.approx(scores(sptx, odd), abs=2e-5)
+    labelled(sptx, "test.tsv", test + odd, 6)
+    assert " thresholds 7 relations 11\n" in sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=test.tsv").stdout
+    assert " triples 55 asked 110 unknown 0 trained 5 " in sptx("evaluate", "run", "--triples=test.tsv").stdout
+    assert printed(sptx("recommend", "run", "--tail=tail only", "--relation=r0", "--seen", "--k=1").stdout)[0][2] == "tail only"
