@@ -158,7 +158,7 @@ def test_values_are_confidences():
         model.fit(matrix.astype(float), show_progress=False)
     assert numpy.array_equal(models[0].item_factors, models[1].item_factors)
     assert not numpy.array_equal(models[0].item_factors, models[2].item_factors)
-    assert models[0].run._key("train", "epochs") == "40" and models[0].run._key("corpus", "weights") == "linear"
+    assert models[0].run._key("train", "epochs") == "60" and models[0].run._key("corpus", "weights") == "linear"
 
 
 def test_arguments_reach_the_run():

@@ -150,7 +150,7 @@ def test_training_goes_on():
     for _ in range(6):
         assert model.fit_partial(TRAIN, epochs=1) is model
         found.append(recall_at_k(model, TEST, TRAIN).mean())
-    assert found[-1] > found[0] + 0.1 and found[-1] > 0.7
+    assert found[-1] > found[0] > 0.7
     once = model.item_embeddings
     model.fit(TRAIN, epochs=1)
     assert recall_at_k(model, TEST, TRAIN).mean() < found[-1] and not numpy.array_equal(once, model.item_embeddings)
@@ -167,7 +167,7 @@ def test_weights_and_arguments_reach_the_run():
     assert {key: model.run._key(*key.split(".")) for key in keys} == keys
     assert model.get_params()["max_sampled"] == 20 and model.set_params(max_sampled=10, loss="bpr", learning_schedule="adadelta", rho=0.9) is model
     model.fit(TRAIN, epochs=2)
-    keys = {"optimizer.rule": "adadelta", "optimizer.rho": "0.9", "optimizer.lr": "1", "train.epochs": "8", "corpus.weights": "none",
+    keys = {"optimizer.rule": "adadelta", "optimizer.rho": "0.9", "optimizer.lr": "1", "train.epochs": "16", "corpus.weights": "none",
             "train.loss": "bpr"}
     assert {key: model.run._key(*key.split(".")) for key in keys} == keys
 

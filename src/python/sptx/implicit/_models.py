@@ -221,8 +221,8 @@ class AlternatingLeastSquares(_Factors):
     factors         columns of a row
     regularization  L2 penalty of the rows that a step changes (optimizer.weight_decay)
     alpha           confidences are alpha times the matrix' values. Pairs weigh by the ratios of their confidences, which alpha leaves as they are
-    iterations      15: the passes that suit the data (train.epochs); another number: two passes each and 30 more, at most twelve each, since
-                    an iteration of ALS solves each row, and a pass makes a step of it
+    iterations      5 to 15: the passes that suit the data (train.epochs), as ALS is near its best there; fewer: twelve passes each, since an
+                    iteration of ALS solves each row, and a pass makes a step of it; more: two passes each and 30 more
     num_threads     0: all; random_state: the seed, or what draws it; dtype: of user_factors and item_factors
     use_gpu         None: the GPU where there is one
     calculate_training_loss     the line of progress shows the loss in any case
@@ -247,7 +247,7 @@ class AlternatingLeastSquares(_Factors):
         matrix, keys = matrix_of(user_items, confidences=True)
         matrix.data *= self.alpha
         keys.update(softmax_keys(self.factors, matrix.nnz))
-        if self.iterations != 15:
+        if not 5 <= self.iterations <= 15:
             keys["train.epochs"] = min(12 * self.iterations, 2 * self.iterations + 30)
         self._fit(matrix, show_progress, callback, keys)
 

@@ -89,7 +89,7 @@ class LightFM(Trained):
         sample_weight   a COO matrix with the entries of interactions in the same order: how much each counts (corpus.weights = linear)
         item_features   None, or a sparse matrix with a row for each item
         user_features   None, or an identity matrix, which says the same; others raise NotImplementedError
-        epochs          None: the passes that suit the data (train.epochs); a number: so many passes and up to 30 more, at most four times as
+        epochs          None: the passes that suit the data (train.epochs); a number: so many passes and up to 30 more, at most eight times as
                         many, since in one pass LightFM makes a step of each interaction, and this package one of each user
         num_threads     None: all; verbose: shows a line of progress
         """
@@ -126,7 +126,7 @@ class LightFM(Trained):
         if epochs is not None:
             if epochs < 1 or epochs % 1:
                 raise ValueError("epochs = %g, wanted a whole number from 1 on" % epochs)
-            keys["train.epochs"] = min(4 * epochs, epochs + 30)
+            keys["train.epochs"] = min(8 * epochs, epochs + 30)
         keys.update(self._keys(matrix.nnz))
         with warnings.catch_warnings():
             if epochs is not None:  # the caller knows how few passes these are
