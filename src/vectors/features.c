@@ -768,8 +768,8 @@ static int choose_content(struct model *model, struct fit *f, enum model_view vi
     return 0;
 }
 
-/* Chooses *factor, by which new items' vectors, and their content, are to be multiplied so that new items get the share `share` of the first places of
- * the answers for trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no
+/* Chooses *factor, by which new items' scores are to be multiplied so that new items get the share `share` of the first places of the answers for
+ * trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no
  * item to a list for which it scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches
  * the share, that mean is taken out of the vectors, which leaves the order of new items for each list. mean: NULL: it stays, and the default share is
  * a third if features tell nothing. Returns 0, or -1 after fail(). */

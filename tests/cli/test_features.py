@@ -336,8 +336,8 @@ def test_a_file_that_is_gone_is_only_a_warning(shop):
 
 def test_a_run_from_another_one_and_a_resumed_one_have_its_features(shop):
     def train(name, *options):
-        done = shop("train", "--corpus.path=train.txt", "--corpus.format=lists", f"--model.dim={DIM}", "--train.from=run", f"--run.dir={shop.own / name}",
-                    *options)
+        done = shop("train", "--corpus.path=train.txt", "--corpus.format=lists", f"--model.dim={DIM}", "--train.from=run",
+                    f"--run.dir={shop.own / name}", *options)
         return done.stderr + done.stdout, re.findall(r"(?m)^(?:item_features|feature_words) = ?(.*)$", (shop.own / name / "config.ini").read_text())
 
     said, keys = train("new", "--train.epochs=1")

@@ -149,6 +149,28 @@ def test_files_of_others(tmp_path):
         AlternatingLeastSquares.load(tmp_path / "evil.npz")
 
 
+@pytest.mark.parametrize("kind", [AlternatingLeastSquares, BayesianPersonalizedRanking])
+def test_many_answers_come_from_the_run(kind, monkeypatch):
+    """They are those of NumPy, also where fewer items than asked have scores above 0, and where rows are no longer the run's."""
+    model = kind(factors=8, iterations=3, random_state=1, use_gpu=False, num_threads=1)
+    model.fit(MATRIX.multiply(MATRIX > 0).tocsr(), show_progress=False)
+    everyone, called = numpy.arange(MATRIX.shape[0]), []
+    search = type(model.run).search
+    monkeypatch.setattr(type(model.run), "search", lambda *args, **options: called.append(1) or search(*args, **options))
+    for change, found in ((None, 1), ("user_factors", 1), ("item_factors", 0)):
+        if change:
+            getattr(model, change)[:5] *= 1.5
+        for count, liked in ((5, True), (5, False), (MATRIX.shape[1], True)):
+            wanted = model.recommend(everyone, MATRIX, N=count, filter_already_liked_items=liked)
+            called.clear()
+            with monkeypatch.context() as few:
+                few.setattr(implicit._models, "_AT_ONCE", 1)
+                few.setattr(implicit._models, "_TOGETHER", 7)
+                ids, scores = model.recommend(everyone, MATRIX, N=count, filter_already_liked_items=liked)
+            assert bool(called) == found
+            assert numpy.allclose(scores, wanted[1], atol=1e-5) and (ids == wanted[0]).mean() > 0.99
+
+
 def test_values_are_confidences():
     """A pair with a greater confidence counts for more, and a common factor changes nothing."""
     counts = sparse.csr_matrix(MATRIX.multiply(MATRIX > 0))

@@ -57,7 +57,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     item_features
                of lists and pairs: what is known about items, also about new ones, as Run.add_items() takes it. Anything but a path is written to
-               PATH.items, which corpus.item_features then names (PATH.items2 beside the run that is replaced). A sparse matrix has a row for each name of items=
+               PATH.items, which corpus.item_features then names, or to PATH.items2 if the run that is replaced has that file.
+               A sparse matrix has a row for each name of items=
     user_features
                likewise of lists (people), also of new ones: PATH.users, corpus.list_features, users=
     overwrite  replaces a run that is there, when the new one has its first checkpoint

@@ -14,6 +14,7 @@ from .._refused import refused
 from .._word2vec import _Place
 
 _AT_ONCE = 1 << 24  # most scores that are in memory at a time
+_TOGETHER = 1024    # most questions of one search of the run
 _FACTORS = ("user_factors", "item_factors")
 
 
@@ -129,9 +130,11 @@ class _Factors(Trained):
         out = numpy.isin(numpy.arange(len(factors)) if among is None else among, [] if dropped is None else ids_of(dropped, "item"))
         count = min(count, len(searched))
         ids, scores = numpy.zeros((len(queries), count), numpy.int32), numpy.zeros((len(queries), count), numpy.float32)
-        step = max(1, _AT_ONCE // max(1, len(searched)))
-        for first in range(0, len(queries) if count else 0, step):
-            for at, values in enumerate(queries[first:first + step] @ searched.T, first):
+        step, left = max(1, _AT_ONCE // max(1, len(searched))), numpy.arange(len(queries) if count else 0)
+        if len(left) > step and among is None and not out.any() and factors is self.item_factors:
+            left = left[~self._by_run(queries, count, [()] * len(queries) if banned is None else banned, ids, scores)]
+        for first in range(0, len(left), step):
+            for at, values in zip(left[first:first + step], queries[left[first:first + step]] @ searched.T):
                 values[out] = lowest
                 if banned is not None:
                     values[banned[at] if among is None else numpy.isin(among, banned[at])] = lowest
@@ -139,6 +142,26 @@ class _Factors(Trained):
                 few = few[numpy.lexsort((few, -values[few]))]
                 ids[at], scores[at] = few if among is None else among[few], values[few]
         return (ids[0], scores[0]) if is_one else (ids, scores)
+
+    def _by_run(self, queries: Any, count: int, banned: Any, ids: Any, scores: Any) -> Any:
+        """Writes answers that the run's search finds, on its device, for items of scores above 0 (items without entries score 0, and have no row in the
+        run). Returns which queries have one: none if item_factors are no longer the run's."""
+        answered = numpy.zeros(len(queries), bool)
+        if self._place is None or not numpy.isfinite(queries).all():
+            return answered
+        cosine, names = self.run._key("train", "score") == "cosine", numpy.array([int(name) for name in self.run.words])
+        rows = self.run.vectors(table="context")
+        if self.item_factors.shape[0] <= names.max() or not numpy.array_equal(self.item_factors[names], (unit(rows) if cosine else rows).astype(self.dtype)):
+            return answered
+        order = numpy.argsort([len(of) for of in banned])
+        for part in (order[first:first + _TOGETHER] for first in range(0, len(order), _TOGETHER)):
+            found, values = self.run.search(queries[part], count + len(banned[part[-1]]), table="context", metric="cosine" if cosine else "dot")
+            lengths = numpy.linalg.norm(queries[part], axis=1, keepdims=True) if cosine else 1
+            for at, items, near in zip(part, names[found], values * lengths):
+                kept = numpy.flatnonzero(~numpy.isin(items, banned[at]) & (near > 0))[:count]
+                if len(kept) == count:
+                    ids[at], scores[at], answered[at] = items[kept], near[kept], True
+        return answered
 
     def _lists_of(self, matrix: Any) -> List[Any]:
         """Returns the items of each row of a CSR matrix."""
