@@ -36,7 +36,7 @@ int cmd_score(int argc, char **argv) {
     ENDED_BY(calibration_release) struct calibration calibration = {.items = 0};
     struct corpus_options reading;
     int look;
-    if (arguments_read(&arguments, "score", argc, argv, options, "device, memory, corpus")) return -1;
+    if (arguments_read(&arguments, "score", argc, argv, options, "device, corpus")) return -1;
     if (arguments.count != 1 || !path)
         return fail_usage("score wants one run directory and --triples=FILE; see 'sptx-w2v help score'");
     if (arguments_config_beside(&config, &arguments) || model_open(&model, arguments.given[0]) || run_triples_check(&model) ||

@@ -415,11 +415,8 @@ const struct command commands[] = {
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
      "\n" DEVICE_HELP},
     {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
-     RUN_HELP
-     "\n"
-     "\n"
-     "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN was trained with\n"
-     "corpus.format = triples. The score is that of the tail as recommend --head --relation prints it; with\n"
+     "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN is a run directory\n"
+     "of training with corpus.format = triples, or a checkpoint in it. The score is that of the tail as recommend --head --relation prints it; with\n"
      "triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name that the run does not know\n"
      "has the score nan, and a warning counts such triples.\n"
      "\n"
@@ -431,7 +428,8 @@ const struct command commands[] = {
      "                     that look likely (a person's birthplace is another city) get too high ones. If the lines have a\n"
      "                     fourth column, 1 for true and 0 or -1 for false, these triples are used as they are. A relation with\n"
      "                     at least 20 true triples in FILE has a regression of its own\n"
-     "\n" DEVICE_HELP},
+     "\n"
+     "--device.threads=N: number of threads. Scores are computed on the CPU."},
     {"infer", cmd_infer, "infer RUN --text=FILE [--names] [--epochs=N]", "rows for documents that a run was not trained on",
      RUN_HELP
      "\n"
