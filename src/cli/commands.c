@@ -416,9 +416,9 @@ const struct command commands[] = {
      "\n" DEVICE_HELP},
     {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
      "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN is a run directory\n"
-     "of training with corpus.format = triples, or a checkpoint in it. The score is that of the tail as recommend --head\n"
-     "--relation prints it; with triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name\n"
-     "that the run does not know has the score nan, and a warning counts such triples.\n"
+     "of training with corpus.format = triples, or a checkpoint in it. The score is that of the tail as recommend prints it;\n"
+     "with triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name that the run does not\n"
+     "know has the score nan, and a warning counts such triples.\n"
      "\n"
      "  --triples=FILE     the triples, in a file that is read as the run's corpus was\n"
      "  --validation=FILE  true triples that the run was not trained on: lines then end with the probability that the triple is\n"
