@@ -802,7 +802,8 @@ struct sptx_evaluate_options {
  *   edges       links                                        part of each score: auc, mrr, hits (at 10). Of all: links, asked, nodes,
  *                                                            unknown, among, all, left_out, trained
  *   triples     triples                                      mrr, hits1, hits3, hits10, mrr_tails, mrr_heads; triples, asked, unknown,
- *                                                            trained, among, entities, filtered_trained; mrr_known, hits1_known ..
+ *                                                            trained, among, entities, filtered_trained; mrr_known, hits1_known ..;
+ *                                                            mrr_popular, mrr_random (two rankings without a model)
  *   labelled    triples with labels                          accuracy, f1; labelled, true, unknown, thresholds (of so many relations, of
  *                                                            their own), relations; accuracy_known, f1_known
  *

@@ -190,7 +190,7 @@ int arguments_reading(struct corpus_options *reading, int *look, struct config *
     return 0;
 }
 
-int arguments_share(const char *command, const char *text, double *value) {
+int arguments_share(const char *command, const char *option, const char *text, double *value) {
     if (!text || (!text_real(text, value) && *value >= 0 && *value <= 1)) return 0;
-    return fail_usage("%s: --new-share = '%.100s' is not a number from 0 to 1: the share of the first places that new items take", command, text);
+    return fail_usage("%s: --%s = '%.100s' is not a number from 0 to 1", command, option, text);
 }

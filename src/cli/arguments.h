@@ -39,8 +39,8 @@ void arguments_release(struct arguments *arguments);
  * fail_usage(), which names the option. */
 int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);
 
-/* Does the same for the option --new-share, a number from 0 to 1. */
-int arguments_share(const char *command, const char *text, double *value);
+/* Does the same for a number from 0 to 1. */
+int arguments_share(const char *command, const char *option, const char *text, double *value);
 
 /* ---- configurations from arguments; the caller always releases them ---- */
 

@@ -133,7 +133,7 @@ int cmd_evaluate(int argc, char **argv) {
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, taken, "device, memory, corpus")) goto out;
     options->shares = shares;
     sets.request.features = (struct features_asked){features, words, list_features, FEATURES_AUTO, 0};
-    if (arguments_share("evaluate", new_share, &sets.request.features.share) || check_sets(&sets, share) ||
+    if (arguments_share("evaluate", "new-share", new_share, &sets.request.features.share) || check_sets(&sets, share) ||
         read_shares(shares, &options->share_count, share))
         goto out;
     if (arguments_number("evaluate", "restrict", first, 0, UINT32_MAX, &options->first) ||

@@ -418,7 +418,7 @@ int cmd_recommend(int argc, char **argv) {
     uint64_t k = 20;
     int result = -1;
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
-    if (arguments_share("recommend", new_share, &features.share)) goto out;
+    if (arguments_share("recommend", "new-share", new_share, &features.share)) goto out;
     if (check_asked(&asked, score_name, among, features.path, arguments.count)) goto out;
     for (int i = 0; !asked.file && i < arguments.setting_count; i++)
         if (!strncmp(arguments.settings[i], "--corpus.", strlen("--corpus."))) {

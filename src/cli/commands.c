@@ -353,7 +353,8 @@ const struct command commands[] = {
      "                    in FILE, in RUN/corpus.ids and in the files of --known. Equal scores share their middle rank.\n"
      "                    unknown: triples with a name that the run does not know, which are misses, as in published\n"
      "                    figures; a second line then has the figures without them. trained: number of triples that the run\n"
-     "                    was trained on, with a warning\n"
+     "                    was trained on, with a warning. The last line has the MRR of two rankings without a model: the most\n"
+     "                    frequent entities first, and a random order\n"
      "  --known=FILES     triples: files of true triples, separated by commas, such as the one for validation\n"
      "  --sample=N        triples: rank among this many entities, half of them drawn evenly and half by how often they occur.\n"
      "                    Default: all, or 10000 if there are more than a million\n"
@@ -515,14 +516,16 @@ const struct command commands[] = {
      "\n"
      "  THRESHOLD     consider only this many of the most frequent words; 0, the default: all\n"
      "\n" DEVICE_HELP},
-    {"generate", cmd_generate, "generate books|papers|words|graph|triples --out=FILE [--rows=N --lists=N --edges=N --relations=N --seed=S]",
+    {"generate", cmd_generate, "generate books|papers|words|graph|triples --out=FILE [--rows=N --lists=N --edges=N --relations=N --groups=N\n"
+     "                                       --noise=S --held-out=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "Kinds: books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph:\n"
-     "edges drawn as by R-MAT (graph); triples: a knowledge graph whose relations lead from cluster to cluster (triples).\n"
+     "edges drawn as by R-MAT (graph); triples: a knowledge graph whose relations lead from group to group (triples).\n"
      "The same options give the same bytes. Popularity falls as 1 / rank (Zipf's law with exponent 1), over all rows and\n"
      "within each group. evaluate --groups=FILE.groups.tsv measures how much of the groups a run has found. A graph has no\n"
-     "groups. Six of ten tails of triples can be predicted from head and relation. Another --seed gives other triples of the\n"
-     "same knowledge graph, which can be held out for evaluate --triples.\n"
+     "groups. Of triples, the best filtered MRR of the held-out ones is printed, too: if groups and relations are known, and if\n"
+     "the groups must be inferred from the triples of training; beside it the MRR of the most popular entities, and of a random\n"
+     "order. Another --seed gives other triples of the same knowledge graph.\n"
      "\n"
      "  --out=FILE    the corpus, and FILE.groups.tsv beside it, with each row's series, fields, topics or cluster. If FILE\n"
      "                ends in .ids, it is the encoded corpus, with its words in FILE.vocab.tsv (not for graph and triples);\n"
@@ -530,6 +533,11 @@ const struct command commands[] = {
      "  --rows=N      number of books, papers, words, nodes or entities\n"
      "  --lists=N     number of lists, citing papers or sentences; --edges=N: number of edges of a graph, or of triples\n"
      "  --relations=N number of relations of triples\n"
+     "  --groups=256  number of groups of entities, a multiple of 16: 16 groups are a type, and a relation leads from the groups\n"
+     "                of one type to those of another one\n"
+     "  --noise=0.1   share of triples whose tail is of any group\n"
+     "  --held-out=N  number of held-out triples in FILE.valid, and in FILE.test; those that FILE has as well are left out.\n"
+     "                Default: 10,000, at most a twentieth of --edges\n"
      "  --seed=S      seed of the draws"},
     {"bench", cmd_bench,
      "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "

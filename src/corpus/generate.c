@@ -43,7 +43,7 @@ static const struct line_shape shapes[] = {
     [GENERATE_PAPERS] = {"papers", "p", 2048, 0, 4, 44, 0, SHARE(0.90)},
     [GENERATE_WORDS] = {"words", "w", 512, 0, 20, 21, 0, SHARE(0.50)},
     [GENERATE_GRAPH] = {"graph", "", 1, 0, 1, 2, 0, 0},
-    [GENERATE_TRIPLES] = {"triples", "", 512, 0, 2, 3, SHARE(0.60), SHARE(0.30)},
+    [GENERATE_TRIPLES] = {"triples", "", 1, 0, 2, 3, 0, 0},
 };
 
 int generate_kind_named(const char *name) {
@@ -69,8 +69,11 @@ static void line_source_init(struct line_source *source, const struct generate_o
     source->last = powers_log(powers, source->last_size + 1);
     source->least = powers_log(powers, shape->least);
     source->beyond = powers_log(powers, shape->beyond);
-    source->relations = powers_log(powers, (uint64_t)options->relations + 1);
     source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
+    if (options->kind != GENERATE_TRIPLES) return;
+    source->planted = (struct planted){.rows = options->rows, .groups = options->groups, .relations = options->relations,
+                                       .seed = options->seed, .noise = SHARE(options->noise)};
+    planted_init(&source->planted, powers);
 }
 
 /* Returns the row with this rank of popularity: the first members of all groups have the lowest ranks, then come all second members, and so on. */
@@ -154,28 +157,6 @@ static void draw_edge(const struct generate_options *options, uint64_t number, s
     line->count = 1;
 }
 
-/* ---- triples ---- */
-
-/* Draws a triple. The shares of the shape concern the tail: group_share that it is in the relation's cluster; series_share that it has the head's
- * number in that cluster. */
-static void draw_triple(const struct line_source *source, uint64_t number, struct drawn_line *line) {
-    const struct generate_options *options = source->options;
-    struct draw4 first = draw_at(options->seed, DRAW_GENERATE, number, 4, 0), second = draw_at(options->seed, DRAW_GENERATE, number, 4, 1);
-    uint64_t of_head = draw_pair(first, 0), bits = draw_pair(second, 1), tail;
-    uint64_t head = second.word[1] % 2 ? draw_below(of_head, options->rows) : draw_anywhere(source, of_head);
-    uint32_t relation = (uint32_t)powers_floor(&source->powers, draw_below(draw_pair(first, 1), source->relations)) - 1;
-    struct shuffle leads = shuffle_make(source->groups, draw_at(0, DRAW_GENERATE, relation, 5, 0)); /* the same for any seed */
-    uint64_t cluster = shuffle_at(&leads, head / source->shape.group);
-    uint64_t size = cluster + 1 == source->groups ? source->last_size : source->shape.group;
-    if (second.word[0] < source->shape.series_share) tail = cluster * source->shape.group + head % source->shape.group % size;
-    else if (second.word[0] - source->shape.series_share < source->shape.group_share) tail = draw_member(source, cluster, bits);
-    else tail = draw_anywhere(source, bits);
-    line->target = (uint32_t)head;
-    line->rows[0] = relation;
-    line->rows[1] = (uint32_t)tail;
-    line->count = 2;
-}
-
 /* ---- lines ---- */
 
 static void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
@@ -185,7 +166,9 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
         return;
     }
     if (options->kind == GENERATE_TRIPLES) {
-        draw_triple(source, number, line);
+        struct planted_triple triple;
+        planted_draw(&source->planted, number, &triple);
+        *line = (struct drawn_line){.target = triple.head, .count = 2, .rows = {triple.relation, triple.tail}, .noise = triple.noise};
         return;
     }
     struct draw4 drawn = draw_at(options->seed, DRAW_GENERATE, number, 0, 0);
@@ -207,11 +190,16 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
         }
 }
 
+/* Files written beside the corpus: completed before the corpus is renamed into place, and renamed after it. */
+enum { GROUPS, VOCAB, VALID, TEST, BESIDE };
+static const char *const endings[BESIDE] = {".groups.tsv", ".vocab.tsv", ".valid", ".test"};
+
 /* State of generating one corpus. */
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
-    struct file_writer groups, vocab; /* files written beside the corpus: completed before the corpus is renamed into place, and renamed after it */
+    struct file_writer beside[BESIDE];
+    struct planted_held_out held_out; /* triples: zeros if none are held out */
     struct progress progress;
 };
 
@@ -246,7 +234,7 @@ enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
 /* The pieces that threads draw together; the workers share this struct. */
 struct round {
-    const struct generator *generator;
+    struct generator *generator;
     take_line *take;
     void *context;
     struct piece *pieces;
@@ -266,6 +254,8 @@ static int draw_pieces(void *context, unsigned worker) {
         piece->used = 0;
         for (uint64_t i = 0; i < piece->lines; i++) {
             line_draw(&round->generator->lines, piece->first + i, &line);
+            const struct planted_triple triple = {line.target, line.rows[0], line.rows[1], line.noise};
+            if (round->generator->held_out.count && planted_take(&round->generator->held_out, &triple)) return -1;
             if (mem_grow(&piece->bytes, &piece->capacity, piece->used + LINE_BYTES, 1, "lines")) return -1;
             uint64_t length = round->take(round->context, &line, piece->first + i, piece->bytes + piece->used);
             INVARIANT(length <= LINE_BYTES);
@@ -308,13 +298,15 @@ static int each_line(struct generator *generator, const char *what, take_line *t
 /* Syncs the files beside the corpus before the corpus is renamed into place; commit_beside() renames them right after it. So if the disk is full,
  * all older files stay as they were. */
 static int finish_beside(struct generator *generator) {
-    if (generator->groups.path && file_finish(&generator->groups)) return -1;
-    return generator->vocab.path ? file_finish(&generator->vocab) : 0;
+    for (int i = 0; i < BESIDE; i++)
+        if (generator->beside[i].path && file_finish(&generator->beside[i])) return -1;
+    return 0;
 }
 
 static int commit_beside(struct generator *generator) {
-    if (generator->groups.path && file_commit(&generator->groups)) return -1;
-    return generator->vocab.path ? file_commit(&generator->vocab) : 0;
+    for (int i = 0; i < BESIDE; i++)
+        if (generator->beside[i].path && file_commit(&generator->beside[i])) return -1;
+    return 0;
 }
 
 /* ---- writing text ---- */
@@ -369,10 +361,26 @@ static int put_text(void *context, const struct piece *piece) {
                          : file_write(&output->file, piece->bytes, piece->used);
 }
 
-static int write_text(struct generator *generator, const char *path) {
+/* Writes the held-out triples: the first half is for validation, the second is the test. */
+static int write_held_out(struct generator *generator, const char *const paths[BESIDE], struct planted_best *best) {
+    const struct planted_held_out *h = &generator->held_out;
+    if (!h->count) return 0;
+    int result = planted_judge(&generator->held_out, best);
+    for (int i = VALID; i <= TEST && !result; i++) result = file_writer_open(&generator->beside[i], paths[i]);
+    for (uint64_t i = 0; i < h->count && !result; i++)
+        if (!h->repeated[i])
+            result = file_print(&generator->beside[i < h->count / 2 ? VALID : TEST], "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", h->triples[i].head,
+                                h->triples[i].relation, h->triples[i].tail);
+    return result;
+}
+
+static int write_text(struct generator *generator, const char *path, const char *const paths[BESIDE], struct planted_best *best) {
     struct text_output output = {generator, {.fd = -1}};
+    uint64_t held_out = 2 * generator->options->held_out;
+    if (held_out && planted_hold_out(&generator->held_out, &generator->lines.planted, generator->options->lists, held_out)) return -1;
     if (file_writer_open(&output.file, path)) return -1;
-    if (!each_line(generator, "generating", take_text, put_text, &output, ends_in(path, ".zst")) && !finish_beside(generator))
+    if (!each_line(generator, "generating", take_text, put_text, &output, ends_in(path, ".zst")) &&
+        !write_held_out(generator, paths, best) && !finish_beside(generator))
         return file_commit(&output.file);
     file_abandon(&output.file);
     return -1;
@@ -382,8 +390,9 @@ static int write_text(struct generator *generator, const char *path) {
 
 static int write_groups(struct generator *generator, const char *path) {
     const struct line_shape *shape = &generator->lines.shape;
+    int planted = generator->options->kind == GENERATE_TRIPLES;
     if (generator->options->kind == GENERATE_GRAPH) return 0;
-    int result = file_writer_open(&generator->groups, path);
+    int result = file_writer_open(&generator->beside[GROUPS], path);
     for (uint64_t row = 0; row < generator->options->rows && !result; row++) {
         char line[96], *at = line;
         if (letter_of(generator)) *at++ = letter_of(generator);
@@ -393,9 +402,13 @@ static int write_groups(struct generator *generator, const char *path) {
             at = put_number(at, row / shape->series);
             *at++ = '\t';
         }
-        at = put_number(at, row / shape->group);
+        at = put_number(at, planted ? row % generator->options->groups : row / shape->group);
+        if (planted) {
+            *at++ = '\t';
+            at = put_number(at, row % generator->options->groups / TYPE_GROUPS);
+        }
         *at++ = '\n';
-        result = file_write(&generator->groups, line, (uint64_t)(at - line));
+        result = file_write(&generator->beside[GROUPS], line, (uint64_t)(at - line));
     }
     return result;
 }
@@ -484,7 +497,7 @@ static int write_vocab(struct generator *generator, const struct id_output *outp
                        uint64_t *fingerprint) {
     XXH3_state_t *sum = XXH3_createState();
     int result = sum && XXH3_64bits_reset(sum) == XXH_OK ? 0 : fail("not enough memory for a checksum");
-    if (!result) result = file_writer_open(&generator->vocab, path);
+    if (!result) result = file_writer_open(&generator->beside[VOCAB], path);
     for (uint64_t id = 0; id < generator->options->rows && !result; id++) {
         char line[64], *at = line;
         *at++ = letter_of(generator);
@@ -493,7 +506,7 @@ static int write_vocab(struct generator *generator, const struct id_output *outp
         at = put_number(at, output->counts[rows[id]]);
         *at++ = '\n';
         XXH3_64bits_update(sum, line, (size_t)(at - line));
-        result = file_write(&generator->vocab, line, (uint64_t)(at - line));
+        result = file_write(&generator->beside[VOCAB], line, (uint64_t)(at - line));
     }
     if (!result) *fingerprint = XXH3_64bits_digest(sum);
     XXH3_freeState(sum);
@@ -526,33 +539,39 @@ out:
 
 /* ---- the whole corpus ---- */
 
-static char *beside(const char *path, const char *ending) {
-    char *out = mem_alloc(strlen(path) + strlen(ending) + 1, 1, "a path");
-    if (out) sprintf(out, "%s%s", path, ending);
-    return out;
-}
-
-int generate_write(const struct generate_options *options, const char *path) {
+int generate_write(const struct generate_options *options, const char *path, struct planted_best *best) {
     OWNED struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
-    OWNED char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
-    int result = generator && groups && vocab ? 0 : -1;
-    uint64_t least = options->kind == GENERATE_GRAPH ? 2 : 1;
+    char *paths[BESIDE] = {NULL};
+    int result = generator ? 0 : -1, triples = options->kind == GENERATE_TRIPLES;
+    uint64_t least = options->kind == GENERATE_GRAPH ? 2 : triples ? TYPE_GROUPS : 1;
+    *best = (struct planted_best){.triples = 0};
+    for (int i = 0; i < BESIDE && !result; i++)
+        if ((paths[i] = mem_alloc(strlen(path) + strlen(endings[i]) + 1, 1, "a path"))) sprintf(paths[i], "%s%s", path, endings[i]);
+        else result = -1;
     if (!result && (options->rows < least || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
         result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64
                       " to %u, lines from 1 to 2^48 - 1",
                       options->rows, options->lists, least, WORDS_MOST);
-    if (!result && (options->kind == GENERATE_GRAPH || options->kind == GENERATE_TRIPLES) && ends_in(path, ".ids"))
+    if (!result && triples &&
+        (!options->groups || options->groups % TYPE_GROUPS || options->groups > options->rows || options->groups / TYPE_GROUPS > options->relations))
+        result = fail("%" PRIu64 " groups of %" PRIu64 " entities with %" PRIu32 " relations cannot be made: wanted a multiple of %d groups, at most "
+                      "one for each entity and %d for each relation",
+                      options->groups, options->rows, options->relations, TYPE_GROUPS, TYPE_GROUPS);
+    if (!result && (options->kind == GENERATE_GRAPH || triples) && ends_in(path, ".ids"))
         result = fail("'%s': %s are not written as an id stream; wanted a file of lines, whose name may end in .zst", path,
-                      options->kind == GENERATE_GRAPH ? "edges" : "triples");
+                      triples ? "triples" : "edges");
     if (!result) {
         generator->options = options;
-        generator->groups.fd = generator->vocab.fd = -1;
+        for (int i = 0; i < BESIDE; i++) generator->beside[i].fd = -1;
         line_source_init(&generator->lines, options);
-        result = write_groups(generator, groups);
-        if (!result) result = ends_in(path, ".ids") ? write_ids(generator, path, vocab) : write_text(generator, path);
+        result = write_groups(generator, paths[GROUPS]);
+        if (!result)
+            result = ends_in(path, ".ids") ? write_ids(generator, path, paths[VOCAB])
+                                           : write_text(generator, path, (const char *const *)paths, best);
         if (!result) result = commit_beside(generator);
-        file_abandon(&generator->groups);
-        file_abandon(&generator->vocab);
+        for (int i = 0; i < BESIDE; i++) file_abandon(&generator->beside[i]);
+        planted_release(&generator->held_out);
     }
+    for (int i = 0; i < BESIDE; i++) free(paths[i]);
     return result;
 }

@@ -15,14 +15,11 @@
  *                                as one of four quadrants, with probabilities .57, .19, .19 and .05. A node's word is its
  *                                number. An edge may occur more than once; none is a self-loop. Rows are in no groups
  *
- *   triples "17 3 4"             head, relation, tail of a knowledge graph; names are numbers. Entities are in clusters of 512. Each
- *                                relation leads from each cluster to one cluster, by a permutation that all seeds share, so
- *                                that another seed gives other triples of the same graph. Half of the heads are drawn evenly, the
- *                                other half and all relations by Zipf's law. Of 10 tails, 6 are the member of the relation's
- *                                cluster with the head's number, 3 are drawn from this cluster, and 1 from all rows. A triple may
- *                                occur more than once
+ *   triples "17 3 4"             head, relation, tail of a planted knowledge graph (planted.h), whose best MRR is known; names are numbers.
+ *                                A triple may occur more than once
  *
- * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic, entity TAB cluster.
+ * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic, entity TAB group TAB
+ * type. PATH.valid and PATH.test have triples that were held out.
  *
  * If PATH ends in .ids (not for graph and triples), an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are
  * then ranks of frequency, lists have no names, the first id of a line is the paper that cites, and rows that no line names are last,
@@ -32,6 +29,7 @@
 #define SPTX_GENERATE_H
 
 #include "kernels/backend.h"
+#include "planted.h"
 
 #include <stdint.h>
 
@@ -67,8 +65,8 @@ static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
  * The arguments of draw_at() are:
  *
  *   position  n
- *   epoch     0: the line's length and groups; 1: its tokens; 3: an edge; 4: a triple (0: head and relation; 1: tail); 5: a
- *             relation's permutation of the clusters, with the relation as the position and the seed 0
+ *   epoch     0: the line's length and groups; 1: its tokens; 2: an order of all rows; 3: an edge; 4: a triple; 5: with the seed 0,
+ *             what a relation (index 0) and a layer of relations (index 1) lead to
  *   index     of a token: its slot + attempt << 16; word 0 chooses where it is drawn from, words 2 and 3 choose the token
  *             of an edge: (bit / 8) + attempt << 16; each bit of the node numbers uses 16 bits of the draw
  *
@@ -93,7 +91,7 @@ struct line_source {
     uint64_t groups, last_size; /* number of groups; number of rows of the last group, which may be smaller */
     uint64_t all, group, last;  /* powers_log() of the number of rows + 1: all rows, a full group, the last group */
     uint64_t least, beyond;     /* powers_log() of shape.least and of shape.beyond */
-    uint64_t relations;         /* triples: powers_log() of relations + 1 */
+    struct planted planted;     /* triples: their law */
     struct shuffle order;       /* papers: the order in which papers cite */
 };
 
@@ -101,6 +99,7 @@ struct drawn_line {
     uint32_t target; /* papers: the paper that cites others; graph: the edge's first node; triples: the head; otherwise 0 */
     uint64_t count;
     uint32_t rows[LINE_TOKENS]; /* [count]; triples: relation, tail */
+    int noise;                  /* triples: the tail was drawn from any group */
 };
 
 enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_GRAPH, GENERATE_TRIPLES, GENERATE_KINDS };
@@ -110,11 +109,16 @@ struct generate_options {
     uint64_t rows;  /* number of books, papers, words, nodes or entities: 1 (nodes: 2) to 4,294,967,294 */
     uint64_t lists; /* number of lists, citing papers, sentences, edges or triples: 1 to 2^48 - 1 */
     uint32_t seed;
-    uint32_t relations; /* triples: number of relations, at least 1; otherwise 0 */
+    /* The rest is of triples, and otherwise 0. */
+    uint32_t relations; /* at least 1 */
+    uint64_t groups;    /* a multiple of TYPE_GROUPS, at most `rows`, and at most TYPE_GROUPS x relations */
+    uint64_t held_out;  /* triples for validation, and as many of a test: 0 to 2^30. Those that training has, too, are not written */
+    double noise;       /* 0 to 1 */
 };
 
 int generate_kind_named(const char *name); /* returns the enum generate_kind of a name, or -1 after fail_usage() */
-/* Writes the corpus atomically, with a progress line. Returns 0, or -1 after fail(). */
-int generate_write(const struct generate_options *options, const char *path);
+/* Writes the corpus atomically, with a progress line. *best: what is best for PATH.test; its `triples` is 0 if nothing is held out. Returns 0, or
+ * -1 after fail(). */
+int generate_write(const struct generate_options *options, const char *path, struct planted_best *best);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "corpus/fields.h"
+#include "corpus/planted.h"
 #include "known.h"
 #include "numeric.h"
 #include "triple_scores.h"
@@ -22,11 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    ALL_MOST = 1000000, /* most entities of a run for which all are ranked; with more, a sample is */
-    SAMPLE = 10000      /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
-};
 
 /* A held-out triple in one direction, as a question and its answer. */
 struct question {
@@ -46,6 +42,8 @@ struct triples_job {
     struct known_answers known;
     uint32_t *sample;     /* [among] entities among which answers are ranked, rising; NULL: all */
     double mrr[2];        /* sums over tails and over heads */
+    uint64_t *counts;     /* [among] rising: how often each of these entities occurs in training */
+    double popular, random; /* sums over all questions for two rankings without a model: the most frequent entities first; a random order */
     struct search search; /* the context rows of all entities, or of the sample */
     float *row;           /* [run_triples_width()] of one answer */
     struct progress progress;
@@ -150,7 +148,7 @@ static int draw_by_count(const struct model *model, struct numpy_draws *draws, u
 
 static int choose_sample(struct triples_job *job) {
     const struct model *model = job->model;
-    uint64_t entities = model_items(model), wanted = job->request->options.sample ? job->request->options.sample : entities > ALL_MOST ? SAMPLE : 0;
+    uint64_t entities = model_items(model), wanted = job->request->options.sample ? job->request->options.sample : entities > RANK_ALL_MOST ? RANK_SAMPLE : 0;
     struct numpy_draws draws = numpy_draws_make(0);
     job->among = entities;
     if (!wanted || wanted >= entities) return 0;
@@ -164,6 +162,31 @@ static int choose_sample(struct triples_job *job) {
 
 /* ---- ranking ---- */
 
+static uint64_t count_above(const struct triples_job *job, uint64_t count) {
+    uint64_t low = 0, high = job->among;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (job->counts[middle] > count) high = middle;
+        else low = middle + 1;
+    }
+    return job->among - low;
+}
+
+/* Adds what the two rankings without a model find; the answers are left out, too. */
+static void add_plain_ranks(struct triples_job *job, uint32_t answer, const uint32_t *answers, uint64_t count) {
+    const struct vocab *vocab = &job->model->vocab;
+    uint64_t own = vocab_count(vocab, answer), above = count_above(job, own), level = (own ? count_above(job, own - 1) : job->among) - above;
+    uint64_t left = job->among;
+    for (uint64_t i = 0; i < count; i++) {
+        if (job->sample && !bsearch(&answers[i], job->sample, job->among, sizeof *job->sample, search_by_id)) continue;
+        uint64_t its = vocab_count(vocab, answers[i]);
+        above -= its > own, level -= its == own, left--;
+    }
+    job->popular += 1 / (1 + (double)above + (double)level / 2);
+    double n = (double)left + 1; /* the answer is one more; the mean of 1/1 .. 1/n follows, by Euler's expansion */
+    job->random += (log(n) + .57721566490153286 + 1 / (2 * n) - 1 / (12 * n * n)) / n;
+}
+
 /* Writes a question's query and its answer's score, and bans the other known answers, as rows of the search. */
 static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
     struct triples_job *job = user;
@@ -173,6 +196,7 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     const uint32_t *answers = known->answers + known->starts[at];
     if (run_triples_query(job->model, q->entity, q->relation, query) || run_triples_candidate(job->model, q->answer, job->row)) return -1;
     block->than[block->filled] = search_score(query, job->row, run_triples_width(job->model));
+    add_plain_ranks(job, q->answer, answers, count);
     if (!job->sample) return search_ban(block, answers, count);
     for (uint64_t j = 0; j < count; j++) {
         const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
@@ -195,10 +219,13 @@ static int rank_all(struct triples_job *job, const struct config *config) {
     float *base = run_triples_candidates(job->model, job->sample, job->among);
     int result = search_over(&job->search, base, job->among, run_triples_width(job->model), METRIC_DOT, config);
     if (!result && !(job->row = mem_alloc(run_triples_width(job->model), sizeof *job->row, "a row"))) result = -1;
+    if (!result && !(job->counts = mem_alloc(job->among, sizeof *job->counts, "the counts of entities"))) result = -1;
+    for (uint64_t i = 0; i < job->among && !result; i++) job->counts[i] = vocab_count(&job->model->vocab, job->sample ? job->sample[i] : i);
+    if (!result) qsort(job->counts, job->among, sizeof *job->counts, search_by_place);
     progress_start(&job->progress, "ranking", 1);
     if (!result) result = search_each(&job->search, job->count, 0, &calls, job);
     progress_end(&job->progress);
-    free(job->row);
+    mem_free(job->row, job->counts);
     return result;
 }
 
@@ -228,7 +255,9 @@ static int add_numbers(const struct triples_job *job, struct answer *answer) {
     return answer_add(answer, "", "mrr_known", sum / (double)asked, asked, "%s", more ? "\n known mrr #" : "") ||
                    answer_add(answer, "", "hits1_known", job->hits[0] / (double)asked, asked, "%s", more ? " hits@1 #" : "") ||
                    answer_add(answer, "", "hits3_known", job->hits[1] / (double)asked, asked, "%s", more ? " hits@3 #" : "") ||
-                   answer_add(answer, "", "hits10_known", job->hits[2] / (double)asked, asked, "%s%s", more ? " hits@10 #" : "", misses)
+                   answer_add(answer, "", "hits10_known", job->hits[2] / (double)asked, asked, "%s%s", more ? " hits@10 #" : "", misses) ||
+                   answer_add(answer, "", "mrr_popular", job->popular / (double)all, all, "\n popularity mrr #") ||
+                   answer_add(answer, "", "mrr_random", job->random / (double)all, all, " random mrr #")
                ? -1 : 0;
 }
 

@@ -79,6 +79,10 @@ def test_no_command_shows_all(sptx):
      "bvecs, safetensors, projector, fasttext or classes"),
     (["generate", "graph", "--out=y", "--lists=3"], "graphs and triples have edges, and other corpora have lists: wanted --edges=N"),
     (["generate", "books", "--out=y", "--edges=3"], "graphs and triples have edges, and other corpora have lists: wanted --lists=N"),
+    (["generate", "graph", "--out=y", "--noise=.1"],
+     "generate: --relations, --groups, --noise and --held-out are those of triples; other kinds have none"),
+    (["generate", "triples", "--out=y", "--groups=40"], "generate: --groups=40: wanted a multiple of 16"),
+    (["generate", "triples", "--out=y", "--noise=2"], "generate: --noise = '2' is not a number from 0 to 1"),
     (["generate", "graph", "--out=y", "--rows=1"], "generate: --rows = '1' is not a whole number from 2 to 4,294,967,294"),
     (["export", "run", "--out=y"], "export wants --format=F; see 'sptx-w2v help export'"),
 ])

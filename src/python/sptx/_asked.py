@@ -120,7 +120,8 @@ class Asked:
             # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
             run.evaluate(triples="test.txt", known="valid.txt")
             # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": ..,
-            #           "unknown": .., "mrr_known": .., ..}}: triples with unknown names are misses, but not in "mrr_known", "hits1_known", ..
+            #           "unknown": .., "mrr_known": .., "mrr_popular": .., "mrr_random": .., ..}}: triples with unknown names are misses,
+            #           but not in "mrr_known", "hits1_known", ..; the last two are rankings without a model
             run.evaluate(labelled="test.tsv", thresholds="valid.tsv")
             # {"test.tsv": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
 

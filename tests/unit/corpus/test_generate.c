@@ -11,12 +11,16 @@
 #include "tests/unit/sentence.h"
 
 static struct generate_options options(enum generate_kind kind, uint64_t rows, uint64_t lists, uint32_t seed) {
-    return (struct generate_options){kind, rows, lists, seed, kind == GENERATE_TRIPLES ? 20 : 0};
+    struct generate_options wanted = {.kind = kind, .rows = rows, .lists = lists, .seed = seed};
+    if (kind == GENERATE_TRIPLES) wanted.relations = 20, wanted.groups = 32, wanted.held_out = 100, wanted.noise = .1;
+    return wanted;
 }
+
+static struct planted_best best; /* of the last graph of triples */
 
 static char *generated(const char *name, struct generate_options wanted) {
     char *path = in_scratch(name);
-    if (generate_write(&wanted, path)) print_error("%s\n", report_sentence());
+    if (generate_write(&wanted, path, &best)) print_error("%s\n", report_sentence());
     assert_int_equal(report_exit_code(), 0);
     return path;
 }
@@ -244,30 +248,112 @@ static void graphs_are_drawn_as_r_mat(void **state) {
     free(lines);
 }
 
-/* Six of ten tails are the member of the relation's cluster with the head's number; the others are drawn from that cluster or from
- * all rows. Another seed draws other triples, but relations lead to the same clusters. */
-static void relations_lead_from_cluster_to_cluster(void **state) {
-    enum { ROWS = 5000, GROUP = 512, GROUPS = 10, RELATIONS = 20, LINES = 20000 };
-    static int64_t leads[RELATIONS][GROUPS];
-    memset(leads, 0xff, sizeof leads);
+/* Nine of ten tails are of the group to which the relation leads from the head's. Another seed draws other triples, but relations lead to the same
+ * groups. Every entity is a head. */
+static void relations_lead_from_group_to_group(void **state) {
+    enum { ROWS = 5000, GROUPS = 32, RELATIONS = 20, LINES = 20000 };
+    static uint32_t leads[RELATIONS][GROUPS][GROUPS];
+    static uint8_t is_head[ROWS];
+    memset(leads, 0, sizeof leads);
     for (uint32_t seed = 1; seed <= 2; seed++) {
         struct lines *lines = read_lines_of_numbers(generated("triples", options(GENERATE_TRIPLES, ROWS, LINES, seed)));
-        uint64_t follow = 0, of_relation[RELATIONS] = {0};
+        uint64_t of_relation[RELATIONS] = {0};
         assert_int_equal(lines->size, LINES);
+        memset(is_head, 0, sizeof is_head);
         for (uint64_t l = 0; l < LINES; l++) {
             uint64_t head = lines->number[l][0], relation = lines->number[l][1], tail = lines->number[l][2];
             assert_int_equal(lines->count[l], 3);
             assert_true(head < ROWS && relation < RELATIONS && tail < ROWS);
-            int64_t *leading = &leads[relation][head / GROUP];
+            assert_int_equal(head % GROUPS / 16, relation % 2);
             of_relation[relation]++;
-            if (tail % GROUP != head % GROUP) continue;
-            if (*leading < 0) *leading = (int64_t)(tail / GROUP);
-            follow += (uint64_t)*leading == tail / GROUP;
+            leads[relation][head % GROUPS][tail % GROUPS]++;
+            is_head[head] = 1;
         }
-        assert_true(follow > 0.55 * LINES && follow < 0.75 * LINES); /* entity 0 of the cluster is drawn often, too */
-        assert_true(of_relation[0] > 4 * of_relation[9] && of_relation[9] > of_relation[19]);
+        for (uint64_t row = 0; row < ROWS; row++) assert_true(is_head[row]);
+        assert_true(of_relation[0] > 3 * of_relation[9] && of_relation[9] > of_relation[19]);
         free(lines);
     }
+    uint64_t follow = 0;
+    for (int relation = 0; relation < RELATIONS; relation++)
+        for (int group = 0; group < GROUPS; group++) {
+            uint32_t most = 0;
+            for (int to = 0; to < GROUPS; to++) most = leads[relation][group][to] > most ? leads[relation][group][to] : most;
+            follow += most;
+        }
+    assert_true(follow > .89 * 2 * LINES && follow < .93 * 2 * LINES); /* and some noise, by chance */
+}
+
+static int has_triple(const struct lines *lines, const uint32_t triple[3]) {
+    for (uint64_t l = 0; l < lines->size; l++)
+        if (!memcmp(lines->number[l], triple, 3 * sizeof *triple)) return 1;
+    return 0;
+}
+
+/* The best MRR is that of a ranking made here by what the training triples say of relations: each leads to the group that most of its triples
+ * lead to. Held-out triples are no training triples. */
+static void the_best_rank_is_the_best_that_the_triples_allow(void **state) {
+    enum { ROWS = 330, GROUPS = 32, RELATIONS = 4, LINES = 4000 };
+    static uint32_t leads[2][RELATIONS][GROUPS][GROUPS];
+    struct generate_options wanted = options(GENERATE_TRIPLES, ROWS, LINES, 5);
+    wanted.relations = RELATIONS;
+    wanted.held_out = 400;
+    char *path = generated("t", wanted);
+    struct lines *known[3] = {read_lines_of_numbers(path), read_lines_of_numbers(in_scratch("t.valid")),
+                              read_lines_of_numbers(in_scratch("t.test"))}, *test = known[2];
+    double sums[2] = {0};
+    memset(leads, 0, sizeof leads);
+    for (uint64_t l = 0; l < LINES; l++)
+        for (int head = 0; head < 2; head++)
+            leads[head][known[0]->number[l][1]][known[0]->number[l][head ? 2 : 0] % GROUPS][known[0]->number[l][head ? 0 : 2] % GROUPS]++;
+    for (uint64_t l = 0; l < test->size; l++) {
+        assert_false(has_triple(known[0], test->number[l]) || has_triple(known[1], test->number[l]));
+        for (int head = 0; head < 2; head++) {
+            uint32_t triple[3], answer = test->number[l][head ? 0 : 2], *to = leads[head][test->number[l][1]][test->number[l][head ? 2 : 0] % GROUPS];
+            uint32_t group = 0, rank = 1;
+            memcpy(triple, test->number[l], sizeof triple);
+            for (uint32_t i = 1; i < GROUPS; i++)
+                if (to[i] > to[group]) group = i;
+            for (uint32_t row = 0; row < ROWS; row++) {
+                int before = row % GROUPS == group ? answer % GROUPS != group || row < answer : answer % GROUPS != group && row < answer;
+                triple[head ? 0 : 2] = row;
+                if (!before || row == answer) continue;
+                rank += !has_triple(known[0], triple) && !has_triple(known[1], triple) && !has_triple(known[2], triple);
+            }
+            sums[head] += 1.0 / rank;
+        }
+    }
+    assert_int_equal(best.triples, test->size);
+    assert_int_equal(best.among, ROWS);
+    for (int head = 0; head < 2; head++) {
+        /* Noise ranks after the group; there, known answers and other types count differently, which is less than .005. */
+        assert_true(fabs(best.best[head] - sums[head] / (double)test->size) < .005);
+        assert_true(best.inferred[head] <= best.best[head] + 1e-9 && best.inferred[head] > .95 * best.best[head]);
+        assert_true(best.popular[head] < .5 * best.best[head]);
+    }
+    for (int i = 0; i < 3; i++) free(known[i]);
+}
+
+/* Among a sample, the mean reciprocal rank is that of the number of sampled members before the answer, whose distribution is computed here. */
+static void a_sample_has_the_mean_over_samples(void **state) {
+    enum { ROWS = 1100000, GROUPS = 32, MOST = 400 };
+    struct generate_options wanted = options(GENERATE_TRIPLES, ROWS, 10, 5);
+    wanted.noise = 0;
+    generated("t", wanted);
+    struct lines *test = read_lines_of_numbers(in_scratch("t.test"));
+    double sum = 0, size = (double)ROWS / GROUPS, *p = calloc(MOST, sizeof *p);
+    assert_int_equal(best.among, 10000);
+    for (uint64_t l = 0; l < test->size; l++) {
+        memset(p, 0, MOST * sizeof *p);
+        p[0] = 1;
+        for (uint64_t m = 0; m < test->number[l][2] / GROUPS; m++) {
+            double share = .75 * log2(1 + 1 / ((double)m + 1)) / log2(size + 1) / GROUPS + 1.25 / ROWS, in = 1 - exp(-5000 * share);
+            for (int x = MOST - 1; x >= 0; x--) p[x] = p[x] * (1 - in) + (x ? p[x - 1] * in : 0);
+        }
+        for (int x = 0; x < MOST; x++) sum += p[x] / (x + 1);
+    }
+    assert_true(fabs(sum / (double)test->size / best.best[0] - 1) < .005);
+    free(p);
+    free(test);
 }
 
 /* A compressed corpus has the same lines as the text. */
@@ -367,21 +453,21 @@ static void the_smallest_corpora_can_be_made(void **state) {
 
 static void what_cannot_be_made_is_refused(void **state) {
     struct generate_options wanted = options(GENERATE_BOOKS, 0, 1, 1);
-    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c"), &best), -1);
     sentence_holds("0 rows and 1 lines cannot be made");
     wanted.rows = 4294967295u;
-    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c"), &best), -1);
     sentence_holds("rows go from 1 to 4294967294");
     wanted.rows = 10;
-    assert_int_equal(generate_write(&wanted, in_scratch("no/c")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("no/c"), &best), -1);
     sentence_holds("No such file");
-    assert_int_equal(generate_write(&wanted, in_scratch("no/c.ids")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("no/c.ids"), &best), -1);
     sentence_holds("No such file");
     wanted = options(GENERATE_GRAPH, 1, 1, 1);
-    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c"), &best), -1);
     sentence_holds("rows go from 2 to 4294967294");
     wanted.rows = 2;
-    assert_int_equal(generate_write(&wanted, in_scratch("c.ids")), -1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c.ids"), &best), -1);
     sentence_holds("edges are not written as an id stream");
     assert_int_equal(generate_kind_named("papers"), GENERATE_PAPERS);
     assert_int_equal(generate_kind_named("graph"), GENERATE_GRAPH);
@@ -398,7 +484,7 @@ static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     for (int i = 0; i < 2; i++) {
         char **left, *path = in_scratch(names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
-        assert_int_equal(generate_write(&options, path), -1);
+        assert_int_equal(generate_write(&options, path, &best), -1);
         sentence_holds(names[i]);
         int64_t count = directory_list(scratch, &left);
         assert_int_equal(count, 1);
@@ -418,9 +504,9 @@ static void an_older_corpus_stays_whole_where_the_disk_is_full(void **state) {
     signal(SIGXFSZ, SIG_IGN);
     for (int ids = 0; ids < 2; ids++) {
         const char *corpus = ids ? "c.ids" : "c.txt";
-        assert_int_equal(generate_write(&newer, in_scratch(corpus)), 0);
+        assert_int_equal(generate_write(&newer, in_scratch(corpus), &best), 0);
         uint64_t size = (uint64_t)file_size(in_scratch(corpus));
-        assert_int_equal(generate_write(&older, in_scratch(corpus)), 0);
+        assert_int_equal(generate_write(&older, in_scratch(corpus), &best), 0);
         for (int i = 0; i < 2 + ids; i++) {
             snprintf(name, sizeof name, "%s%s", corpus, endings[i]);
             assert_non_null(before[i] = file_read(in_scratch(name), &length[i]));
@@ -428,7 +514,7 @@ static void an_older_corpus_stays_whole_where_the_disk_is_full(void **state) {
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
         less = (struct rlimit){size - 9, all.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
-        int result = generate_write(&newer, in_scratch(corpus));
+        int result = generate_write(&newer, in_scratch(corpus), &best);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
         assert_int_equal(result, -1);
         sentence_holds("cannot write");
@@ -455,7 +541,9 @@ int main(void) {
         IN_SCRATCH(popularity_over_groups_is_as_stated),
         IN_SCRATCH(groups_say_what_was_planted),
         IN_SCRATCH(graphs_are_drawn_as_r_mat),
-        IN_SCRATCH(relations_lead_from_cluster_to_cluster),
+        IN_SCRATCH(relations_lead_from_group_to_group),
+        IN_SCRATCH(the_best_rank_is_the_best_that_the_triples_allow),
+        IN_SCRATCH(a_sample_has_the_mean_over_samples),
         IN_SCRATCH(a_packed_corpus_is_the_text),
         IN_SCRATCH(a_stream_is_the_text_in_ids),
         IN_SCRATCH(very_frequent_rows_are_ranked_too),
