@@ -5,13 +5,14 @@
 #   scripts/try_wheel.sh [ROOT]
 #
 # ROOT is the directory of the fresh root (default: BUILD/root). If it is missing, debootstrap makes it, in a minute or two, as root.
+# SUITE=sid in the environment names another suite of Debian, NUMPY=numpy==2.4.1 another NumPy.
 # If the trial cannot be made, the script says why in a sentence and exits with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${BUILD:-build}
 root=${1:-$build/root}
-numpy=numpy==2.2.6
+numpy=${NUMPY:-numpy==2.2.6}
 PATH=$PATH:/usr/sbin:/sbin
 
 leave_out() {
@@ -20,15 +21,16 @@ leave_out() {
 }
 
 make_root() {
-    local codename mirror
+    local codename suite mirror
     [ "$(id -u)" -eq 0 ] || leave_out "only root can make a fresh root"
     command -v debootstrap >/dev/null || leave_out "there is no debootstrap; scripts/setup.sh --wheel brings it"
     codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+    suite=${SUITE:-$codename}
     # shellcheck disable=SC2016 # apt's own variable
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $codename" | head -n 1)
     rm -rf "$root.part"
-    debootstrap --variant=minbase --include=python3,python3-venv "$codename" "$root.part" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
-        leave_out "debootstrap cannot make a root of $codename: $(tail -n 1 "$root.log")"
+    debootstrap --variant=minbase --include=python3,python3-venv "$suite" "$root.part" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
+        leave_out "debootstrap cannot make a root of $suite: $(tail -n 1 "$root.log")"
     mv "$root.part" "$root"
 }
 
@@ -49,7 +51,7 @@ bring_packages() {
     mkdir -p "$root/try/wheels"
     cp "$wheel" "$root/try/wheels"
     "$build/venv-wheel/bin/python" -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
-        --python-version "$version" --platform manylinux2014_x86_64 --platform manylinux2014_aarch64 -d "$root/try/wheels" $numpy ||
+        --python-version "$version" --platform "manylinux2014_$(uname -m)" --platform "manylinux_2_27_$(uname -m)" --platform "manylinux_2_28_$(uname -m)" -d "$root/try/wheels" $numpy ||
         leave_out "pip cannot download NumPy"
     cp corpora/friends.lists corpora/tiny.txt "$root/try"
 }

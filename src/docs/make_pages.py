@@ -223,7 +223,8 @@ def described(name, node, call=None):
     return text + "\n```text\n%s\n```\n" % doc
 
 
-MODULES = {"sptx": "", "sptx.torch": "torch.py", "sptx.implicit": "implicit/_models.py", "sptx.lightfm": "lightfm/lightfm.py"}
+MODULES = {"sptx": "", "sptx.torch": "torch.py", "sptx.lightning": "lightning.py", "sptx.transformers": "transformers.py",
+           "sptx.implicit": "implicit/_models.py", "sptx.lightfm": "lightfm/lightfm.py"}
 
 
 def package():

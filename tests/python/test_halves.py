@@ -28,8 +28,9 @@ def test_what_is_fetched_is_what_is_kept(cpu):
     assert table.fetch(3)[1] == 1
     with pytest.raises(TypeError, match="store"):
         weights[3] = 0
-    with pytest.raises(ValueError, match="copy"):
-        numpy.array(weights, copy=False)
+    if numpy.__version__ >= "2":  # copy=False meant "if needed" before
+        with pytest.raises(ValueError, match="copy"):
+            numpy.array(weights, copy=False)
 
 
 def test_small_changes_are_not_lost(cpu):

@@ -16,6 +16,7 @@
     FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
     GloVe       vectors of words from counts of pairs, of a corpus or a matrix
     Phrases     gensim's class that joins words which often follow each other; FrozenPhrases is the same without its counts
+    lightning, transformers   callbacks for PyTorch Lightning and Hugging Face's Trainer: rows beside their checkpoints
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
     Saving      a save that goes on, as Table.save(path, wait=False) gives it
@@ -54,6 +55,6 @@ __all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "F
 
 def __getattr__(name: str) -> Any:
     """Imports a submodule at its first use: sptx.torch and sptx.speedtorch import PyTorch, which is slow and may be missing."""
-    if name in ("gensim", "implicit", "lightfm", "speedtorch", "torch"):
+    if name in ("gensim", "implicit", "lightfm", "lightning", "speedtorch", "torch", "transformers"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError("module 'sptx' has no attribute %r" % name)

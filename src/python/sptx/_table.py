@@ -505,7 +505,8 @@ class Table:
             (self._rows, self._dim, kept, self._optimizer, library.sptx_table_lr(handle.pointer)) + self._places + (self.device,))
 
     def __reduce__(self) -> Any:
-        raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
+        raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere; processes of one machine open one table together by "
+                        "sptx.Table(.., shared=\"name\")")
 
 
 # by the name of a file's first field: the table's dtype, and the type of the field's numbers

@@ -30,7 +30,8 @@ from ._library import Ids, NgramLaw, library
 from ._table import Table
 from ._tables import KeyedTables, Tables
 
-__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "KeyedEmbedding", "KeyedEmbeddingBag", "NgramEmbedding"]
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "KeyedEmbedding", "KeyedEmbeddingBag", "NgramEmbedding",
+           "load_rows", "save_rows"]
 
 _PART_ROWS = (1 << 32) - 2  # most rows of one order and head of n-grams
 _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
@@ -59,6 +60,8 @@ class _Lookups(torch.nn.Module):
     """Base class of Embedding and EmbeddingBag: owns the table, turns gradients into updates, and saves the table."""
 
     _told = False  # True once parameters() has warned
+    _beside = ""   # "before" or "after" a model's state_dict, a callback loads the rows that it saves beside each checkpoint; "": there is none
+    _due: Dict[str, str] = {}  # with "after": fingerprint of the rows that the loaded state_dict belongs to, until load_rows()
 
     def __init__(self, table: Optional[Table] = None, *more: Any, padding_idx: Optional[int] = None, accumulate: bool = False,
                  scaler: Any = None, **named: Any) -> None:
@@ -109,8 +112,8 @@ class _Lookups(torch.nn.Module):
 
     def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
         """Yields the module's only parameter, `anchor`, which has no elements. The first direct call warns that the table's rows
-        are not among the parameters; calls by torch itself, such as those of a model's parameters(), do not warn."""
-        if not sys._getframe(1).f_globals.get("__name__", "").startswith("torch.nn.modules") and not _Lookups._told:
+        are not among the parameters; calls by torch itself, as those of a model's parameters() or torch.export, do not warn."""
+        if not sys._getframe(1).f_globals.get("__name__", "").startswith("torch.") and not _Lookups._told:
             _Lookups._told = True
             tell("parameters() of an %s holds no row: an optimizer, or clip_grad_norm_, over it cannot reach the table's rows. "
                  "backward() updates them by the table's own rule: sptx.Table(optimizer=, lr=, clip=)" % type(self).__name__)
@@ -216,7 +219,7 @@ class _Lookups(torch.nn.Module):
         """Returns the table's entry in state_dict(): shape, steps, fingerprint, and the path of the file with its rows; JSON as uint8."""
         table, found = self.table, self._identity()
         path = self._saved[0] if self._saved[1] == found else ""
-        if not path and table.steps:
+        if not path and table.steps and not self._beside:
             warnings.warn("state_dict() holds no rows, and those of %r are saved nowhere as they are now: call save(path) of the "
                           "module before state_dict(), and load_state_dict() takes them from there" % table, SptxWarning,
                           stacklevel=4)
@@ -238,7 +241,9 @@ class _Lookups(torch.nn.Module):
             raise RuntimeError("the state_dict is of rows with another kind of table (optimizer %r, fingerprint of %s), and this one is %r" %
                                (about["optimizer"], ", ".join(about["fingerprint"]), self.table))
         differ = _fingerprint.differences(wanted, own)
-        if differ:
+        if differ and self._beside == "after":
+            self._due = wanted
+        elif differ:
             self._load_saved(about["path"], wanted, differ)
         self.table.steps = about["steps"]
 
@@ -257,6 +262,52 @@ class _Lookups(torch.nn.Module):
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else ", padding_idx=%d" % self.padding_idx
         return "%d, %d%s, table=%r" % (self.table.rows, self.table.dim, padding, self.table)
+
+
+# ---- the rows of a whole model ----
+
+def of_rows(model: torch.nn.Module) -> List[Tuple[str, _Lookups]]:
+    """Returns the modules over tables with their names in the model; one for each table."""
+    found: Dict[int, Tuple[str, _Lookups]] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, _Lookups):
+            found.setdefault(id(module.table), (name, module))
+    return list(found.values())
+
+
+def save_rows(model: torch.nn.Module, folder: Union[str, "os.PathLike[str]"]) -> Dict[str, Any]:
+    """Saves the rows of all tables of a model, with their optimizer's state, in a folder, which is made: NAME.npy for the module NAME. A
+    state_dict() that is made before they change again names these files. Of a shared table rank 0 saves. Returns the modules by name. Raises what
+    save() of a module raises."""
+    os.makedirs(folder, exist_ok=True)
+    modules = dict(of_rows(model))
+    for name, module in modules.items():
+        if not getattr(module.table, "rank", 0):
+            module.save(os.path.join(os.fsdecode(folder), (name or "rows") + ".npy"))
+    return modules
+
+
+def load_rows(model: torch.nn.Module, folder: Union[str, "os.PathLike[str]"]) -> None:
+    """Replaces the rows and state of all tables of a model by those that save_rows() wrote. Of a shared table rank 0 loads, and the others
+    wait. Raises FileNotFoundError for a table without a file, and what load() of a module raises."""
+    for name, module in of_rows(model):
+        path = os.path.join(os.fsdecode(folder), (name or "rows") + ".npy")
+        if not os.path.exists(path):
+            raise FileNotFoundError("there are no rows of the module '%s': '%s' is missing" % (name, path))
+        if not getattr(module.table, "rank", 0):
+            module.load(path)
+        if getattr(module.table, "ranks", 1) > 1:
+            module.table.barrier()
+        due, module._due = module._due, {}
+        if _fingerprint.differences(due, module._identity()):
+            raise RuntimeError("'%s' has other rows than those that the state_dict belongs to" % path)
+
+
+def step_rows(model: torch.nn.Module) -> None:
+    """Calls step() of all modules that accumulate gradients."""
+    for module in model.modules():
+        if isinstance(module, _Lookups) and module.accumulate:
+            module.step()
 
 
 class Embedding(_Lookups):
@@ -300,6 +351,8 @@ class Embedding(_Lookups):
     Checkpoints. state_dict() holds no rows, which may be more than memory holds, but a fingerprint of them. Call save(path)
     before it, and load_state_dict() takes rows and optimizer's state from there where the table has others; where it cannot, it
     raises RuntimeError. state_dict() of rows that are trained and not saved warns (SptxWarning). Both read all rows once.
+    save_rows(model, folder) and load_rows() do it for all tables of a model; sptx.lightning.Rows and sptx.transformers.Rows are
+    callbacks that do it with each checkpoint of PyTorch Lightning's and of Hugging Face's Trainer.
 
     Raises what Table.fetch and Table.update raise.
     """
