@@ -5,6 +5,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "known.h"
+#include "list_scores.h"
 #include "search.h"
 
 #include <inttypes.h>
@@ -315,12 +316,15 @@ enum {
     JUDGED = 2,      /* number of blocks of columns by which the ridge is chosen */
     LEFT_OUT = 1000, /* most items that are left out while the ridge is chosen */
     ASKED = 300,     /* most lists by whose answers the length of new items' vectors is chosen */
-    ASKED_LEFT_OUT = 2000, /* most lists by whose answers the weight of content is chosen */
+    ASKED_LEFT_OUT = 2000, /* most lists by whose left-out items the weight of content is chosen */
+    ASKED_FOLDED = 1000, /* most lists that are folded in to see whether trained items are kept */
+    FEW_ITEMS = 30000, /* with more items, ASKED lists are */
     SCALED = 100,    /* number of these whose scores tell the unit of the weight */
     PLACES = 20      /* number of places of such an answer */
 };
 typedef float lanes __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias)); /* some columns of a row */
 static const float ridges[] = {0.1f, 0.3f, 1, 3, 10, 30, 100};
+static const double KEPT = 0.98; /* share of the trained items found without content that content must find, too */
 static const float weights[] = {0, 0.25f, 0.5f, 1, 2, 4, 8}; /* of content, in standard deviations of learnt scores */
 enum { RIDGES = sizeof ridges / sizeof *ridges, WEIGHTS = sizeof weights / sizeof *weights };
 
@@ -731,6 +735,63 @@ static int weigh_lists(void *context, unsigned worker) {
     return 0;
 }
 
+/* Sets content.weight to the weight of the greatest gain that keeps trained items, or to 0. Each fifth item is taken out of some lists, and the other
+ * items are folded in; a weight keeps trained items if it finds nearly as many of those taken out as learnt scores do. Since trained rows know these
+ * lists, learnt scores look better here than they are; if they find more than half, nothing can be told, and the weight is 0. Returns 0, or -1 after
+ * fail(). */
+static int keep_trained(struct model *model, enum model_view view, int unit, double gain[WEIGHTS], float scale, struct pool *pool) {
+    ENDED_BY(asked_lists_release) struct asked_lists asked = {.count = 0};
+    struct fold_in fold = {.model = NULL};
+    struct search old = {.rows = 0};
+    if (asked_lists_read(&asked, model, view, model_items(model) > FEW_ITEMS ? ASKED : ASKED_FOLDED, pool)) return -1;
+    uint64_t count = asked.count, places = count * PLACES, kept = 0, out = 0, hits = 0, found = 0;
+    OWNED uint64_t *starts = mem_zalloc(count + 1, 2 * sizeof *starts, "lists");
+    OWNED uint32_t *taken = mem_alloc(asked.starts[count] + 1, sizeof *taken, "lists"), *ids = mem_alloc(places, 2 * sizeof *ids, "lists");
+    OWNED float *scores = mem_alloc(places, 2 * sizeof *scores, "lists");
+    OWNED struct fold_list *lists = mem_alloc(count, sizeof *lists, "lists");
+    uint64_t *outs = starts ? starts + count + 1 : NULL; /* taken[outs[i]] .. taken[outs[i + 1] - 1]: taken out of list i */
+    int result = starts && taken && ids && scores && lists ? 0 : -1, best;
+    for (uint64_t i = 0; i < count && !result; i++) {
+        lists[i] = (struct fold_list){asked.codes + kept, kept, asked.queries + i * model->dim};
+        for (uint64_t at = asked.starts[i]; at < asked.starts[i + 1]; at++)
+            if ((at - asked.starts[i]) % 5 == 4)
+                taken[out++] = asked.banned[at];
+            else
+                asked.banned[kept] = asked.banned[at], asked.codes[kept++] = asked.codes[at];
+        lists[i].count = kept - lists[i].count;
+        starts[i + 1] = kept, outs[i + 1] = out;
+    }
+    struct search_block block = {.queries = asked.queries, .filled = count, .banned_starts = starts, .banned = asked.banned, .ids = ids,
+                                 .scores = scores};
+    struct features_mixed mixed = {.model = model, .search = &old, .codes = asked.codes, .starts = starts, .ends = starts + 1, .block = &block,
+                                   .k = PLACES};
+    model->content.weight = 0;
+    if (result || search_open(&old, model, view, unit ? METRIC_COSINE : METRIC_DOT, model_items(model), NULL) ||
+        fold_in_open(&fold, model, old.ops, old.backend, pool_threads(pool)) || fold_in_solve(&fold, lists, count) ||
+        search_top(&old, asked.queries, count, PLACES, starts, asked.banned, ids + places, scores + places))
+        result = -1;
+    do {
+        best = 0;
+        memcpy(ids, ids + places, result ? 0 : places * sizeof *ids), memcpy(scores, scores + places, result ? 0 : places * sizeof *scores);
+        if (!result) result = features_mix(&mixed, pool);
+        found = 0;
+        for (uint64_t i = 0; i < places && !result; i++) {
+            const uint32_t *own = taken + outs[i / PLACES];
+            found += outs[i / PLACES + 1] > outs[i / PLACES] &&
+                     bsearch(&ids[i], own, outs[i / PLACES + 1] - outs[i / PLACES], sizeof *own, search_by_id) != NULL;
+        }
+        if (!(model->content.weight > 0) && 2 * (hits = found) > out) break;
+        if (model->content.weight > 0 && (double)found >= KEPT * (double)hits) break;
+        for (int weight = 1; weight < WEIGHTS; weight++)
+            if (gain[weight] > gain[best]) best = weight;
+        model->content.weight = weights[best] * scale;
+        gain[best] = 0;
+    } while (best && !result);
+    fold_in_close(&fold);
+    search_close(&old);
+    return result;
+}
+
 /* Chooses the weight of content by which most items that are left out are found; 0 if no weight finds more than 0 does by three standard errors.
  * Queries are scaled to length 1 if cosines are compared, and the mean is added to the guessed rows. Says what it chose. Returns 0, or -1 after
  * fail(). */
@@ -739,7 +800,7 @@ static int choose_content(struct model *model, struct fit *f, enum model_view vi
     struct weighing w = {.model = model, .fit = f, .asked = &asked};
     if (asked_lists_read(&asked, model, view, ASKED_LEFT_OUT, pool)) return -1;
     OWNED float *recall = w.recall = mem_alloc(asked.count, WEIGHTS * sizeof *recall, "lists");
-    double sums[2] = {0, 0}, scored = 1e-30, best = 0, found[2] = {0, 0};
+    double sums[2] = {0, 0}, scored = 1e-30, gain[WEIGHTS] = {0}, found[WEIGHTS] = {0};
     if (!recall) return -1;
     for (uint64_t i = 0; i < asked.count && unit; i++) model_make_unit(asked.queries + i * f->dim, f->dim);
     for (uint64_t i = 0; i < f->left; i++) add_scaled(f->guessed + i * f->dim, mean, 1, f->dim);
@@ -750,21 +811,22 @@ static int choose_content(struct model *model, struct fit *f, enum model_view vi
         }
     w.scale = (float)sqrt(fmax(0, sums[1] / scored - sums[0] / scored * (sums[0] / scored)));
     if (pool_run(pool, weigh_lists, &w)) return -1;
-    for (int weight = 1; weight < WEIGHTS; weight++) {
-        double more = 0, squares = 0, lists = 1e-30, of[2] = {0, 0};
+    for (int weight = 0; weight < WEIGHTS; weight++) {
+        double more = 0, squares = 0, lists = 1e-30;
         for (uint64_t i = 0; i < asked.count; i++) {
             const float *r = recall + i * WEIGHTS;
             double difference = (double)r[weight] - r[0];
             if (*r < 0) continue;
-            more += difference, squares += difference * difference, lists++, of[0] += r[0], of[1] += r[weight];
+            more += difference, squares += difference * difference, lists++, found[weight] += r[weight];
         }
-        if (more <= best || more * more < 9 * squares) continue;
-        best = more, found[0] = of[0] / lists, found[1] = of[1] / lists;
-        model->content.weight = weights[weight] * w.scale;
+        if (more > 0 && more * more >= 4 * squares) gain[weight] = more;
+        found[weight] /= lists;
     }
-    if (best > 0)
-        remark("features   what items have in common with a list's items counts %.3g beside learnt scores: left-out items have recall@%d %.3f "
-               "among each other (%.3f without)", (double)model->content.weight, PLACES, found[1], found[0]);
+    if (keep_trained(model, view, unit, gain, w.scale, pool)) return -1;
+    for (int weight = 1; weight < WEIGHTS; weight++)
+        if (model->content.weight == weights[weight] * w.scale && w.scale > 0)
+            remark("features   what items have in common with a list's items counts %.3g beside learnt scores: left-out items have recall@%d %.3f "
+                   "among each other (%.3f without)", (double)model->content.weight, PLACES, found[weight], found[0]);
     return 0;
 }
 
@@ -884,7 +946,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     f.left = f.items / f.each < LEFT_OUT ? f.items / f.each : LEFT_OUT;
     if (!result && !(f.guessed = mem_zalloc(f.left + 1, (RIDGES * JUDGED * WIDTH + f.dim) * sizeof *f.guessed, "features"))) result = -1;
     if (!result && (tells = choose_ridge(&f, path, pool)) < 0) result = -1;
-    const int by_content = tells && asked->content && !lists && model->vocab.lists && model->own > 0;
+    const int by_content = tells && asked->content && !lists && fold_in_is_for(model);
     if (!result) memset(f.guessed, 0, f.left * f.dim * sizeof *f.guessed);
     for (f.stage = by_content ? GUESS : FIT; f.stage <= FIT && !result; f.stage++) {
         atomic_store(&f.taken, 0);
