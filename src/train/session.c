@@ -251,7 +251,7 @@ static int find_grown(struct session *s, const char *checkpoint) {
     return open_source(s);
 }
 
-/* A run that begins from another one has the files of features that the other has, as long as they are there, unless it names its own. */
+/* Takes over the files of features of the run in train.from, if they are there and the keys do not name others. */
 static int keep_features(struct session *s) {
     const struct config *older = &s->grow.run.keys, *own = s->config;
     enum look_rows rows = corpus_formats[own->corpus_format].rows;
@@ -279,7 +279,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
     /* Checked before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
-    if (!checkpoint && keep_features(s)) return -1;
+    if (ranks_agree(ranks, checkpoint ? 0 : keep_features(s))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
 

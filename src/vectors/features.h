@@ -101,8 +101,8 @@ struct features_mixed {
     uint32_t k;
     _Atomic uint64_t taken; /* number of questions that workers have begun */
 };
-/* Replaces the rows and scores of all answers by those that are best with content; does nothing if content->weight is 0. Returns 0, or -1 after
- * fail(). */
+/* Replaces the rows and scores of all answers by those that are best with content. If content->weight is 0, the answers stay. Returns 0, or -1
+ * after fail(). */
 int features_mix(struct features_mixed *mixed, struct pool *pool);
 
 /* Calls take() with each item of a file of features, and its first value of a column: "noir" of genre:noir. In a file without a header a column is
