@@ -44,7 +44,8 @@ static int print_files(const struct generate_options *options, const char *path)
     int ids = length > 4 && !strcmp(path + length - 4, ".ids");
     if (print_file(path, "", corpora[options->kind])) return -1;
     if (ids && print_file(path, ".vocab.tsv", "its vocabulary")) return -1;
-    if (options->held_out && (print_file(path, ".valid", "held-out triples for validation") || print_file(path, ".test", "held-out triples of a test")))
+    if (options->held_out &&
+        (print_file(path, ".valid", "held-out triples for validation") || print_file(path, ".test", "held-out triples of a test")))
         return -1;
     return groups[options->kind] ? print_file(path, ".groups.tsv", groups[options->kind]) : 0;
 }
@@ -57,9 +58,11 @@ static void print_best(const struct planted_best *best) {
     char line[256];
     for (int i = 0; i < 4 && best->triples; i++) {
         if (i < 3)
-            snprintf(line, sizeof line, "%s\tmrr %.4f tails %.4f heads %.4f\t%s\n", names[i], (mrr[i][0] + mrr[i][1]) / 2, mrr[i][0], mrr[i][1], what[i]);
+            snprintf(line, sizeof line, "%s\tmrr %.4f tails %.4f heads %.4f\t%s\n", names[i], (mrr[i][0] + mrr[i][1]) / 2, mrr[i][0], mrr[i][1],
+                     what[i]);
         else
-            snprintf(line, sizeof line, "random\tmrr %.2g\tof %" PRIu64 " test triples, among %" PRIu64 " entities\n", best->random, best->triples, best->among);
+            snprintf(line, sizeof line, "random\tmrr %.2g\tof %" PRIu64 " test triples, among %" PRIu64 " entities\n", best->random,
+                     best->triples, best->among);
         terminal_print(line, strlen(line));
     }
 }

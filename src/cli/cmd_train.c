@@ -182,7 +182,7 @@ static int settle_ranks(struct config *config, const struct ranks *ranks, char *
 /* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]; with mpirun, each rank calls it */
 int cmd_train(int argc, char **argv) {
     struct ranks ranks;
-    struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint};
+    struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint, .evaluate = evaluate_live};
     ENDED_BY(config_release) struct config config = {0};
     int result = command_ranks(&ranks, argv[0]);
     if (!result) result = ranks_agree(&ranks, read_train(argc, argv, &config, &how));

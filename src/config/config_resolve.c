@@ -700,6 +700,10 @@ static int check_train(const struct config *c) {
     if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
     if (check_held_out(c)) return -1;
+    if (*c->train_evaluate && c->examples_mode != MODE_TRIPLE)
+        return fail("train.evaluate = %s are triples, and examples.mode is not triple", c->train_evaluate);
+    if (!c->run_checkpoint && (c->train_patience || c->train_held_out_items > 0))
+        return fail("run.checkpoint = no: %s scores checkpoints; leave it out", c->train_patience ? "train.patience" : "train.held_out_items");
     if (c->corpus_forget != FORGET_NO) {
         const char *wants = !*c->train_from ? "train.from is empty: say what to begin from"
                             : !c->corpus_max_vocab ? "corpus.max_vocab = 0 bounds nothing: set it to the number of words that stay"

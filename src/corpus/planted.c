@@ -89,7 +89,8 @@ int planted_hold_out(struct planted_held_out *h, const struct planted *planted, 
         for (int head = 0; head < 2; head++) {
             uint32_t entity = head ? triple->tail : triple->head;
             h->asked[entity / 8] |= (uint8_t)(1 << entity % 8);
-            h->questions[2 * i + (uint64_t)head] = (struct planted_question){(uint64_t)entity << 32 | triple->relation, (uint32_t)(2 * i) + (uint32_t)head};
+            uint64_t at = 2 * i + (uint64_t)head;
+            h->questions[at] = (struct planted_question){(uint64_t)entity << 32 | triple->relation, (uint32_t)at};
         }
     }
     qsort(h->questions, 2 * count, sizeof *h->questions, by_key);
@@ -195,7 +196,8 @@ static double tells(const struct planted_held_out *h, uint32_t entity) {
     return seen[0] + seen[1] == 0 ? -1 : seen[0] > 1 ? 1 : seen[0] / (1.0 + seen[1]);
 }
 
-static void add_best(const struct planted_held_out *h, uint64_t at, const struct before *before, const struct before *group, struct planted_best *best) {
+static void add_best(const struct planted_held_out *h, uint64_t at, const struct before *before, const struct before *group,
+                     struct planted_best *best) {
     const struct planted *p = h->planted;
     const struct planted_triple *triple = &h->triples[at / 2];
     uint64_t head = at % 2, answer = (head ? triple->head : triple->tail) % p->groups, expected = expected_group(p, triple, (int)head);

@@ -541,6 +541,7 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
                                       .overwrite = beginning == SPTX_OVERWRITE,
                                       .keep_signals = 1,
                                       .judge = judge_checkpoint,
+                                      .evaluate = evaluate_live,
                                       .hear = progress ? hear : NULL,
                                       .user = &listener};
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)

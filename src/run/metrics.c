@@ -295,6 +295,18 @@ void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, cons
     append(metrics, &line);
 }
 
+void metrics_triples(struct metrics *metrics, const double found[4], const struct standing *at) {
+    ENDED_BY(json_release) struct json line = {.used = 0};
+    begin_line(&line, at);
+    add_number(&line, "held_out_mrr", found[0]);
+    add_number(&line, "held_out_hits10", found[1]);
+    add_count(&line, "held_out_triples", (uint64_t)found[2]);
+    json_print(&line, "}\n");
+    note("held out   mrr %.4f hits@10 %.4f of %.0f triples among %.0f entities after %" PRIu64 " epoch%s", found[0], found[1], found[2], found[3],
+         at->state->epoch, text_plural(at->state->epoch));
+    append(metrics, &line);
+}
+
 /* ---- reading ---- */
 
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user) {

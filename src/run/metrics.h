@@ -81,6 +81,7 @@ void metrics_report(struct metrics *metrics, const struct standing *at);
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
 /* Writes recall@20 of held-out items (train.held_out_items), measured on `lists` lists. */
 void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at);
+void metrics_triples(struct metrics *metrics, const double found[4], const struct standing *at); /* found: evaluate_live() */
 /* Writes the last line, about a finished run's loss, after the last report. Warns if the loss never left its untrained value, unless the run had
  * fewer than a hundred exact steps. */
 void metrics_judge(struct metrics *metrics, uint64_t step);

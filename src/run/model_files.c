@@ -323,15 +323,31 @@ static int open_vectors(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
+static void count_rows(struct model *model) {
+    const struct vocab *vocab = &model->vocab;
+    model->rows = vocab->size;
+    if (strcmp(vocab_prefix(vocab), VOCAB_RELATION)) return;
+    model->reciprocal = vocab_is_reciprocal(vocab);
+    model->relations = vocab->lists / (model->reciprocal ? 2 : 1);
+}
+
+int model_live(struct model *model, const struct config *config, const struct vocab *vocab, const struct table *target, const struct table *context,
+               uint64_t stream) {
+    *model = (struct model){.vocab = *vocab, .keys = *config, .dim = (uint32_t)config->model_dim, .live = {target, context},
+                            .directory = config->run_dir};
+    model->state.corpus.stream = stream;
+    model->state.target_first = target->spec.first_row;
+    count_rows(model);
+    if (take_keys(model)) return -1;
+    model->item_targets = !model->state.target_first;
+    return 0;
+}
+
 static int open_run(struct model *model, const char *run) {
     struct vocab *vocab = &model->vocab;
     OWNED char *checkpoint = NULL;
     int result = checkpoint_locate(run, &checkpoint, &model->directory) || read_vocab(vocab, model->directory) ? -1 : 0;
-    model->rows = vocab->size;
-    if (!result && !strcmp(vocab_prefix(vocab), VOCAB_RELATION)) {
-        model->reciprocal = vocab_is_reciprocal(vocab);
-        model->relations = vocab->lists / (model->reciprocal ? 2 : 1);
-    }
+    if (!result) count_rows(model);
     if (!result) result = read_keys(model) || open_tables(model, checkpoint) || verify(model, checkpoint) ? -1 : 0;
     return result;
 }

@@ -111,6 +111,7 @@ struct model {
     int met_features;                                /* 1: features_open_of() was called */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() computes them */
     struct fasttext_args trained; /* training options as fastText has them; model = 0: fastText cannot train such a model */
+    const struct table *live[2]; /* [table_side] tables of a run in training, from which rows are read; NULL: `target` and `context` are */
     char *directory;   /* path of the run directory (or fastText file), without links */
     struct run_state state; /* state of the run's checkpoint */
 };
@@ -119,6 +120,10 @@ struct model {
  * file has one table, used as target and as context table. Verifies checksums first, and refuses tables and a vocabulary that do not belong
  * together. */
 int model_open(struct model *model, const char *run);
+/* Sets *model to a run of triples in training: its rows are read from the tables while no batch is in flight. The vocabulary, the config and the
+ * tables are borrowed: the struct is not closed. stream: checksum of its triples. Returns 0, or -1 after fail(). */
+int model_live(struct model *model, const struct config *config, const struct vocab *vocab, const struct table *target, const struct table *context,
+               uint64_t stream);
 void model_close(struct model *model); /* may be called on a struct of zeros */
 /* Reads only the vocabulary of a run, a checkpoint or a fastText model, with the ages of its words. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);

@@ -482,6 +482,7 @@ static int goes_on(const struct planning *p) {
     struct table_spec target = spec_of(p->plan, TABLE_TARGET), context = spec_of(p->plan, TABLE_CONTEXT);
     uint64_t bytes = table_row_count(&target) * table_row_bytes(&target.layout, target.weights, target.state) +
                      table_row_count(&context) * table_row_bytes(&context.layout, context.weights, context.state);
+    if (!p->config->run_checkpoint) return 0;
     if (p->config->run_checkpoint_wait != TRUTH_AUTO) return !p->config->run_checkpoint_wait;
     return !(p->gpu && p->hogwild) && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
 }

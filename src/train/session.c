@@ -210,7 +210,9 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     uint64_t space = UINT64_MAX, older = 0;
-    if (ranks_first(s->ranks) && run_directory_space(config->run_dir, &space, &older)) return -1;
+    if (*config->train_evaluate && ranks_count(s->ranks) > 1)
+        return fail("train.evaluate is for one process, and %u train", ranks_count(s->ranks));
+    if (ranks_first(s->ranks) && config->run_checkpoint && run_directory_space(config->run_dir, &space, &older)) return -1;
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
                                             .local = s->local,

@@ -338,6 +338,7 @@ static int take_piece(void *user, const struct hogwild_result *r, double seconds
 
 /* Returns the bytes of a checkpoint's files. */
 static uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
+    if (!t->config->run_checkpoint) return 0;
     return table_file_bytes(t->steps.target) + table_file_bytes(t->steps.context) + frozen_bytes(&t->session.frozen);
 }
 
@@ -441,6 +442,10 @@ static int await_disk(void *user) {
 
 /* Writes the run's last checkpoint. If it cannot be written, tries again for run.retry_seconds. Returns 0, or -1 after fail(). */
 static int trainer_write_last(struct trainer *t) {
+    if (!t->config->run_checkpoint) {
+        note("checkpoint none (run.checkpoint = no): the rows are not kept");
+        return trainer_settle(t);
+    }
     if (trainer_end_checkpoint(t)) return -1;
     struct awaiting waiting = {t, progress_now() + t->config->run_retry_seconds, interrupt_asked()};
     int result = try_checkpoint(t);
@@ -465,7 +470,7 @@ static unsigned wishes(void *user, int epoch_ended) {
         else checkpoint_due_busy(&t->due, progress_now());
     }
     /* Only the clock of the rank that writes checkpoints decides. */
-    if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    if (trainer_writes(t) && t->config->run_checkpoint && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 
@@ -498,13 +503,30 @@ static int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
+/* Ranks the triples of train.evaluate by the rows as they are. */
+static int trainer_evaluate(struct trainer *t) {
+    const struct session *s = &t->session;
+    struct model model;
+    double found[4];
+    uint64_t first, again;
+    if (!*t->config->train_evaluate || !t->options->evaluate) return 0;
+    if (model_live(&model, t->config, &s->vocab, t->steps.target, t->steps.context, t->corpus.stream)) return -1;
+    int result = words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&model, found);
+    words_drop_index(&model.vocab.words); /* training itself looks up no word */
+    if (result) return -1;
+    struct standing now = trainer_standing(t, 0);
+    if (trainer_follow(t)) return -1;
+    metrics_triples(&t->metrics, found, &now);
+    return 0;
+}
+
 /* Does what is due at the end of an epoch, and what a signal or the caller has asked for. */
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;
     if ((wished & WISH_WRITTEN) && do_beside(t, trainer_end_checkpoint)) return -1;
     if (epoch_ended || finished) {
-        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, trainer_measure_held_out)) return -1;
+        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, trainer_measure_held_out) || do_beside(t, trainer_evaluate)) return -1;
     }
     if (trainer_is_judged(t) && (epoch_ended || finished) && do_beside(t, trainer_judge_epoch)) return -1;
     if (t->impatient) return 1;
@@ -750,7 +772,8 @@ static int train(struct trainer *t) {
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     struct trainer_score score;
-    int stopped = trainer_judge_left(t);
+    /* Untrained rows are ranked, too, so that a file that cannot be is refused at once. */
+    int stopped = !t->steps.state.step && trainer_evaluate(t) ? -1 : trainer_judge_left(t);
     if (!stopped && !t->impatient) stopped = copies_open(&t->steps.copies, &t->session) ? -1 : steps_train(&t->steps, &watching);
     copies_close(t->steps.copies);
     t->steps.copies = NULL;
@@ -763,6 +786,9 @@ static int train(struct trainer *t) {
     else if (stopped >= 0 && (trainer_write_last(t) || (!stopped && find_score(t, &score)))) stopped = -1;
     else if (!stopped && t->options->score) *t->options->score = score;
     if (stopped > 0 && t->heard_stop) return 1;
+    if (stopped > 0 && !t->config->run_checkpoint)
+        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; nothing is kept (run.checkpoint = no)", t->steps.state.step,
+                    100 * steps_share(&t->steps));
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
                     " is written in '%s', and --resume goes on from it",

@@ -20,6 +20,7 @@ struct trainer_score {
 
 struct gathered;
 struct held_out;
+struct model;
 /* The wishes of the caller that are not in the config. */
 struct trainer_options {
     struct gathered *data; /* the corpus, if the calling program has handed it over (corpus/numbered.h); NULL: the files of corpus.path */
@@ -35,6 +36,8 @@ struct trainer_options {
      * depend on searching finished runs; the function is in vectors/evaluate.h. */
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
+    /* Ranks the triples of train.evaluate: evaluate_live() of vectors/evaluate.h. */
+    int (*evaluate)(const struct model *model, double found[4]);
     struct trainer_score *score; /* where the score of the run's last checkpoint is stored; NULL: nowhere */
 };
 

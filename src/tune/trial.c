@@ -155,7 +155,8 @@ static int is_split(const struct tuning *t) {
 static int settle(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"run", "dir", t->directory.run}, {"run", "checkpoint_every", "end"},
                                        {"run", "keep", "1"},             {"corpus", "cache", t->directory.corpus},
-                                       {"train", "patience", "0"},       {NULL, NULL, NULL}};
+                                       {"train", "patience", "0"},       {"train", "evaluate", ""},
+                                       {"run", "checkpoint", "yes"},     {NULL, NULL, NULL}};
     char path[4096];
     const struct setting of_edges[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
                                        {"corpus", "vocab", ""},      {"corpus", "order", "frequency"}, {"corpus", "path", path},

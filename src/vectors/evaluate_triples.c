@@ -281,7 +281,7 @@ int evaluate_triples(struct answer *answer, const struct model *model, const str
     int result = run_triples_check(model) || read_held_out(&job) || find_known(&job, config ? (unsigned)config->device_threads : 0) ||
                          choose_sample(&job) || rank_all(&job, config) || add_numbers(&job, answer)
                      ? -1 : 0;
-    if (!result) say_how(&job);
+    if (!result && !model->live[TABLE_TARGET]) say_how(&job);
     search_close(&job.search);
     known_answers_release(&job.known);
     mem_free(job.questions, job.sample);
@@ -360,4 +360,14 @@ int evaluate_labelled(struct answer *answer, const struct model *model, const st
     note("thresholds of %" PRIu64 " of %" PRIu64 " relations, chosen by the labelled triples of '%s'; the others have the one of all, %.4g", own,
          relations, request->known, thresholds[relations]);
     return 0;
+}
+
+int evaluate_live(const struct model *model, double found[4]) {
+    static const char *const names[] = {"mrr", "hits10", "triples", "among"};
+    ENDED_BY(answer_release) struct answer answer = {.count = 0};
+    struct evaluate_request request = {.path = model->keys.train_evaluate, .reading = config_corpus(&model->keys)};
+    request.reading.look.hints = 1;
+    int result = evaluate_triples(&answer, model, &request, NULL);
+    for (int i = 0; i < 4 && !result; i++) found[i] = answer_value(&answer, "", names[i]);
+    return result;
 }

@@ -276,9 +276,11 @@ static int take_term(void *user, const struct corpus_field *field) {
 
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
                      triple_take *take, void *user) {
-    struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
+    char said[LOOK_SAID];
+    struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look, .said = said};
     struct triples_reading reading = {.model = model, .falses = look->labelled, .take = take, .user = user};
     options.look.labelled = 1;
+    memcpy(said, model->keys.said, sizeof said); /* a run in training has printed how its own files are read */
     int result = 0;
     for (uint64_t i = 0; i < model->relations && !result; i++) {
         uint64_t length;

@@ -5,6 +5,7 @@
 #include "base/report.h"
 #include "config/config.h"
 #include "names.h"
+#include "rows/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +37,21 @@ static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model) && row < model->rows;
 }
 
+/* Reads a row of a table in training to `room`. A row that cannot be read is NaN, which its readers refuse. */
+static const float *live_floats(const struct table *table, uint64_t row, float *room) {
+    const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
+    const struct npy_field field = {.kind = values_kind(weights->type)};
+    OWNED char *packed = mem_alloc(table->spec.layout.packed, 1, "a row");
+    if (packed && !table->ops->table_read(table->backend, table->store, row, 1, packed))
+        values_of_file(&field, packed + weights->packed, 0, weights->columns, room);
+    else
+        for (uint32_t i = 0; i < weights->columns; i++) room[i] = NAN;
+    return room;
+}
+
 const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
+    const struct table *live = model->live[side];
+    if (live) return row < live->spec.first_row || row >= live->spec.rows ? NULL : live_floats(live, row, room);
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
     if (weights->kind != 'f') return model_weights(model, side, row, 0, model->dim, room) ? room : NULL;
     const void *found = model_table_row(model, side, weights, row);

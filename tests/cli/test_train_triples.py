@@ -1,6 +1,7 @@
 """examples.mode = triple: the product of a head's row and a relation's row predicts the tail."""
 import json
 import random
+import re
 
 import pytest
 
@@ -134,3 +135,40 @@ def test_tune_judges_by_held_out_triples(sptx):
     said = sptx("tune", name, "--trials=3", "--out=best.ini").stderr
     assert "best       MRR 0." in said and "warning" not in said
     sptx("train", "best.ini", "--overwrite")
+
+
+@pytest.mark.parametrize("keys", [{}, {"model": {"tied": "no"}}, {"model": {"precision": "bfloat16"}}, {"triples": {"reciprocal": "no"}},
+                                  {"train": {"product": "translation"}}])
+def test_held_out_triples_are_ranked_from_memory_as_evaluate_ranks_them(sptx, keys):
+    write(sptx)
+    lines = sptx.path("corpus.txt").read_text().splitlines(keepends=True)
+    sptx.path("corpus.txt").write_text("".join(lines[60:]))
+    sptx.path("test.txt").write_text("".join(lines[:60]))
+    name = config(sptx, **keys)
+    done = sptx("train", name, "--train.evaluate=test.txt")
+    said = re.findall(r"^held out   mrr (\S+) hits@10 (\S+) of 60 triples among \d+ entities after (\d+) epochs?$", done.stderr, re.M)
+    assert [int(line[2]) for line in said] == [0, 1, 2, 3, 4, 5, 6] and done.stderr.count("columns    ") == 1
+    found = sptx("evaluate", "run", "--triples=test.txt").stdout
+    assert found.startswith(f"test mrr {said[-1][0]} ") and f" hits@10 {said[-1][1]} " in found
+    metrics = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
+    assert [line["held_out_mrr"] for line in metrics if "held_out_mrr" in line] == pytest.approx([float(line[0]) for line in said], abs=6e-5)
+    plain = sptx.tables("run")
+    sptx("train", name, "--overwrite")
+    assert sptx.tables("run") == plain  # ranking changes no row
+
+
+def test_a_run_is_measured_without_a_checkpoint(sptx):
+    write(sptx)
+    sptx.path("test.txt").write_text("".join(sptx.path("corpus.txt").read_text().splitlines(keepends=True)[:20]))
+    kept = sptx("train", config(sptx), "--train.evaluate=test.txt").stderr
+    done = sptx("train", config(sptx), "--train.evaluate=test.txt", "--run.checkpoint=no", "--run.dir=none").stderr
+    assert re.findall("^held out .*", done, re.M) == re.findall("^held out .*", kept, re.M) != []
+    assert "run.checkpoint = no): the rows are not kept" in done and not list(sptx.path("none").glob("checkpoint-*"))
+    assert "holds no checkpoint" in sptx.refuses("evaluate", "none", "--triples=test.txt")
+    assert "run.checkpoint = no: train.patience scores checkpoints" in sptx.refuses(
+        "train", config(sptx), "--run.checkpoint=no", "--train.patience=2", "--train.held_out=0.1", "--run.dir=more")
+    sptx.path("text.txt").write_text("a b c\n" * 50)
+    assert "train.evaluate = test.txt are triples" in sptx.refuses("train", "--corpus.path=text.txt", "--train.evaluate=test.txt", "--run.dir=more")
+    sptx.path("empty.txt").write_text("nobody\tr0\tnoone\n")
+    assert "no triple whose head, relation and tail" in sptx.refuses("train", config(sptx), "--train.evaluate=empty.txt", "--run.dir=more")
+    assert "missing.txt" in sptx.refuses("train", config(sptx), "--train.evaluate=missing.txt", "--run.dir=other")
