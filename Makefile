@@ -288,4 +288,4 @@ clean:
 # The compiler's lists of headers. No rule makes them, and make must not try its own. Below root lies a whole system, in which the
 # wheel is tried (scripts/try_wheel.sh).
 %.d: ;
--include $(shell find $(BUILD) -path $(BUILD)/root -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) -path '$(BUILD)/root*' -prune -o -type f -name '*.d' -print 2>/dev/null)
