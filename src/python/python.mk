@@ -8,6 +8,11 @@ PYTHON_H := $(wildcard $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.g
 CALLS     = $(if $(PYTHON_H),$(BUILD)/_calls.abi3.so)
 CALLS_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/python/calls/*.c))
 
+#: make sdist        build/sptx-VERSION.tar.gz: the commit's tree, which pip installs as it installs ./src/python
+.PHONY: sdist
+sdist:
+	@scripts/sdist $(BUILD) $(VERSION)
+
 #: make python       build/sptx-*.whl: the Python package of src/python, with libsptx and the program inside
 # The wheel's libsptx.so links zlib, zstd and other libraries statically, so that it runs on machines without them. It links them
 # dynamically with PYTHON_STATIC= (empty), and by default if this machine lacks a static archive of any of them.

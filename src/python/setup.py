@@ -22,7 +22,7 @@ from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+TOP = HERE if os.path.exists(os.path.join(HERE, "Makefile")) else os.path.dirname(os.path.dirname(HERE))  # HERE: of `make sdist`
 SCRATCH = os.path.join(TOP, "build", "python", "setuptools")
 
 

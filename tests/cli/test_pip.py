@@ -79,3 +79,10 @@ def test_what_is_missing_is_said_with_the_script_that_brings_it(place, missing, 
     if missing == "header":
         assert "build-essential" not in said[0]
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_pip_installs_the_source_archive(place):
+    typed("git init -q && git add . && git -c user.name=any -c user.email=any@localhost commit -q -m any", place)
+    done = typed("make sdist && pip install build/sptx-*.tar.gz && env/bin/sptx-w2v --version", place)
+    assert done.returncode == 0 and "sptx-w2v " in done.stdout, (done.stdout + done.stderr)[-3000:]

@@ -2,6 +2,7 @@
 
 import glob
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,10 @@ def test_the_package_has_the_licences_of_what_is_linked_in():
     assert "LICENSE" in names
     if os.path.exists("/usr/share/doc/libzstd-dev/copyright"):
         assert {name + "-dev.txt" for name in ("libinih", "librandom123", "zlib1g", "libzstd", "liblzma", "libxxhash")} <= names
+    listed, = (path for path in importlib.metadata.files("sptx") if path.name == "sptx.cdx.json")
+    bill = json.loads(listed.read_text())
+    assert bill["bomFormat"] == "CycloneDX" and bill["metadata"]["component"]["version"] == sptx.__version__
+    assert {"inih", "Random123", "zlib", "zstd", "liblzma", "xxhash"} <= {part["name"] for part in bill["components"] if part["version"]}
     if glob.glob(os.path.join(_build.PACKAGE, "cuda[0-9]*")):  # the package contains builds for two CUDA Toolkits
         assert len([name for name in names if name.startswith("CUDA-")]) == 2
 
