@@ -570,6 +570,11 @@ static int check_triples(const struct config *c) {
         return fail("model.dim = %" PRIu64 " is odd, and with train.product = %s two columns are a number; set it to %" PRIu64
                     ", or train.product = real",
                     c->model_dim, product, c->model_dim + 1);
+    int targets = !strcmp(c->model_target_init, "zeros"), contexts = !strcmp(c->model_context_init, "zeros"); /* 1: these rows begin as zeros */
+    int rotation = c->train_product == TRAIN_ROTATION, heads = c->model_tied ? contexts : targets;
+    if (c->train_product == TRAIN_TRANSLATION ? targets && contexts : heads || (rotation && targets))
+        return fail("model.%s_init = zeros with train.product = %s: rows of %s that begin as zeros never move, for their gradients are 0; leave "
+                    "it out", heads && c->model_tied ? "context" : "target", product, heads ? "heads" : "relations");
     if (is_distance(c) && c->train_n3 > 0)
         return fail("train.n3 = %g: train.product = %s has no penalty; leave it out", c->train_n3, product);
     if (is_cosine(c) && c->train_relations > 0)

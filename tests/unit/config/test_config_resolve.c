@@ -504,6 +504,10 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "[train]\nproduct = translation\nn3 = 0.1\n", "train.n3 = 0.1", "translation has no penalty");
     REFUSES(TRIPLES "[train]\nproduct = translation\nmargin = 2\n", "train.margin = 2", "it is softmax");
     REFUSES(TRIPLES "[train]\nscore = cosine\nrelations = 1\n", "train.relations = 1", "train.score is cosine");
+    REFUSES(TRIPLES "[model]\ncontext_init = zeros\n", "model.context_init = zeros", "rows of heads");
+    REFUSES(TRIPLES "[model]\ntarget_init = zeros\n[train]\nproduct = real\n", "model.target_init = zeros", "rows of heads");
+    REFUSES(TRIPLES "[model]\ntarget_init = zeros\n[train]\nproduct = rotation\n", "model.target_init = zeros", "rows of relations");
+    REFUSES(TRIPLES "[model]\ntarget_init = zeros\ncontext_init = zeros\n[train]\nproduct = translation\n", "model.context_init = zeros");
     REFUSES(TRIPLES "[model]\ndim = 25\n[train]\nproduct = rotation\n", "model.dim = 25 is odd", "train.product = rotation");
     REFUSES("[model]\ntied = yes\n", "model.tied = yes", "it is window");
     REFUSES("[train]\nn3 = 0.1\n", "train.n3 = 0.1", "it is window");
