@@ -848,7 +848,7 @@ struct sptx_score_options {
 #define SPTX_SCORE_OPTIONS {sizeof(struct sptx_score_options), 0}
 /* Scores triples, a file or a corpus, in a run of triples, as `sptx-w2v score` does; its help says how probabilities are fitted. *scored: [*count],
  * in the order of the triples, valid until the run's next call of this function, or until it is closed. options: NULL for the defaults. Returns
- * SPTX_FAILED if the run knows none of the triples. */
+ * SPTX_FAILED if the run knows none of the validation triples. */
 enum sptx_status sptx_run_score(struct sptx_run *run, const struct sptx_data *triples, const struct sptx_score_options *options,
                                 const struct sptx_scored **scored, uint64_t *count);
 

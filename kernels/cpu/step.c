@@ -429,7 +429,6 @@ static struct triple_rows read_triple(const struct product *p, uint64_t i, struc
     read_row(p, p->pool->tied ? request->context : request->target, (p->pool->tied ? p->context_ids : p->target_ids)[head], t.head);
     read_row(p, request->target, p->target_ids[relation], t.stored);
     read_row(p, request->context, p->context_ids[tail], t.tail);
-    memcpy(t.relation, t.stored, p->width * sizeof(float));
     make_relation(p, t.stored, t.relation);
     t.of_head = (p->pool->tied ? p->context_gradient : p->target_gradient) + head * span;
     t.of_relation = p->target_gradient + relation * span;

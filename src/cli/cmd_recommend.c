@@ -311,7 +311,7 @@ static int choose_lists(struct asked *asked) {
     if (!asked->chosen) return -1;
     for (uint64_t i = 0; i < asked->count; i++) {
         int64_t list = names->count ? names_find(&asked->lists, names->of[i], strlen(names->of[i])) : (int64_t)i;
-        const char *near = list < 0 ? names_near(&asked->lists.words, 0, 0, names->of[i]) : NULL;
+        const char *near = list < 0 ? names_near(&asked->lists.words, 0, asked->lists.words.size, 0, names->of[i]) : NULL;
         if (list < 0) return fail("'%s' has no list '%.100s'%s%s%s", asked->file, names->of[i], DID_YOU_MEAN(near));
         asked->chosen[i] = (uint64_t)list;
     }

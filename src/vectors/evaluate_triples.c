@@ -348,13 +348,13 @@ int evaluate_labelled(struct answer *answer, const struct model *model, const st
     known = asked.count - asked.unknown;
     int more = asked.unknown > 0;
     if (answer_add(answer, "", "accuracy", (double)right / (double)asked.count, asked.count, " accuracy #") ||
-        answer_add(answer, "", "f1", 2 * (double)found / (double)(called + trues), asked.count, " f1 #") ||
+        answer_add(answer, "", "f1", called + trues ? 2 * (double)found / (double)(called + trues) : 0, asked.count, " f1 #") ||
         answer_add(answer, "", "labelled", (double)asked.count, 0, " labelled #") || answer_add(answer, "", "true", (double)trues, 0, " true #") ||
         answer_add(answer, "", "unknown", (double)asked.unknown, 0, " unknown #") ||
         answer_add(answer, "", "thresholds", (double)own, 0, " thresholds #") ||
         answer_add(answer, "", "relations", (double)relations, 0, " relations #") ||
         answer_add(answer, "", "accuracy_known", (double)right / (double)known, known, "%s", more ? "\n known accuracy #" : "") ||
-        answer_add(answer, "", "f1_known", 2 * (double)found / (double)(called + trues - missed), known, "%s",
+        answer_add(answer, "", "f1_known", called + trues > missed ? 2 * (double)found / (double)(called + trues - missed) : 0, known, "%s",
                    more ? " f1 #, without triples of unknown names, which the line above counts as wrong" : ""))
         return -1;
     note("thresholds of %" PRIu64 " of %" PRIu64 " relations, chosen by the labelled triples of '%s'; the others have the one of all, %.4g", own,

@@ -34,10 +34,12 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
-/* Fails because the run does not know a name of this kind, and suggests the most similar name. */
-static int64_t refuse_name(const struct model *model, const char *what, const char *name, const struct vocab *words) {
-    const char *near = words ? vocab_near(words, name)
-                             : names_near(&model->vocab.words, model_items(model), strlen(vocab_prefix(&model->vocab)), name);
+/* Fails because the run does not know a name of this kind, and suggests the most similar one: an entity or a node, or the name of a list or a
+ * relation. */
+static int64_t refuse_name(const struct model *model, const char *what, const char *name, int entities) {
+    uint64_t items = model_items(model);
+    const char *near = entities ? names_near(&model->vocab.words, 0, items, 0, name)
+                                : names_near(&model->vocab.words, items, model->vocab.size, strlen(vocab_prefix(&model->vocab)), name);
     return fail_usage("'%s' %s '%.100s'%s%s%s", model->directory, what, name, DID_YOU_MEAN(near));
 }
 
@@ -45,7 +47,7 @@ int64_t run_lists_find(const struct model *model, const char *name) {
     int64_t row = run_lists_row(model, name, strlen(name));
     if (row >= 0) return row;
     if (has_targets(model) || model->vocab.lists)
-        return refuse_name(model, "was trained on no list", name, has_targets(model) ? &model->vocab : NULL);
+        return refuse_name(model, "was trained on no list", name, has_targets(model));
     return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
                       "'%.100s' instead",
                       model->directory, name);
@@ -178,12 +180,12 @@ int run_triples_check(const struct model *model) {
 
 int64_t run_triples_entity(const struct model *model, const char *name) {
     int64_t row = vocab_find(&model->vocab, name, strlen(name));
-    return row >= 0 && (uint64_t)row < model_items(model) ? row : refuse_name(model, "knows no entity", name, &model->vocab);
+    return row >= 0 && (uint64_t)row < model_items(model) ? row : refuse_name(model, "knows no entity", name, 1);
 }
 
 int64_t run_triples_relation(const struct model *model, const char *name) {
     int64_t row = run_lists_row(model, name, strlen(name));
-    return row >= 0 ? row : refuse_name(model, "knows no relation", name, NULL);
+    return row >= 0 ? row : refuse_name(model, "knows no relation", name, 0);
 }
 
 int64_t run_triples_reciprocal(const struct model *model, int64_t relation) {

@@ -223,7 +223,7 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
     if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
     const char *near = vocab_near(&model->vocab, word);
-    if (!near && model->features.names.size) near = names_near(&model->features.names, 0, 0, word);
+    if (!near && model->features.names.size) near = names_near(&model->features.names, 0, model->features.names.size, 0, word);
     return fail("'%.100s' is not in the vocabulary of '%s'%s%s%s", word, model->directory, DID_YOU_MEAN(near));
 }
 

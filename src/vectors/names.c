@@ -98,9 +98,9 @@ int64_t names_add(struct names *names, const char *text, uint64_t length) {
     return number;
 }
 
-const char *names_near(const struct words *words, uint64_t first, uint64_t skip, const char *name) {
+const char *names_near(const struct words *words, uint64_t first, uint64_t end, uint64_t skip, const char *name) {
     enum { MOST = 100000 };
-    uint64_t count = words->size - first < MOST ? words->size - first : MOST;
+    uint64_t count = end - first < MOST ? end - first : MOST;
     const char **names = mem_alloc(count, sizeof *names, "the nearest name"), *near = NULL;
     if (!names) report_clear(); /* memory is short: no name is suggested */
     for (uint64_t i = 0; names && i < count; i++) names[i] = words_get(words, first + i, NULL) + skip;

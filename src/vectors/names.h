@@ -71,8 +71,8 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length);
 int64_t names_find(const struct names *names, const char *text, uint64_t length);
 
 /* Returns the word most like `name`, for an error message that suggests it; NULL if none is similar. Looks at 100,000 of `words`, from number
- * `first` on, each without its first `skip` bytes. */
-const char *names_near(const struct words *words, uint64_t first, uint64_t skip, const char *name);
+ * `first` to `end`, each without its first `skip` bytes. */
+const char *names_near(const struct words *words, uint64_t first, uint64_t end, uint64_t skip, const char *name);
 
 /* Sets the row of each name: that of the list with this name, or of the target whose line begins with it. */
 void names_locate_lists(struct names *names, const struct model *model);

@@ -310,6 +310,7 @@ def test_relations_are_compared_with_each_other(sptx):
     (["recommend", "run", "--head=e0_0", "--tail=e0_0", "--relation=r0"], ["--head=X", "--tail=Y"]),
     (["recommend", "run", "--head=e0_0", "--relation=r0", "--among=3"], ["--among", "lists"]),
     (["recommend", "run", "--head=nobody", "--relation=r0"], ["knows no entity 'nobody'"]),
+    (["recommend", "run", "--head=relation:r0", "--relation=r0"], ["knows no entity 'relation:r0'\n"]),
     (["recommend", "run", "--head=e0_0", "--relation=r00"], ["knows no relation 'r00'", "did you mean 'r0'"]),
     (["recommend", "run", "--list=r0"], ["was trained on triples", "--head=X"]),
     (["recommend", "run", "--items=e0_0"], ["was trained on triples", "--head=X"]),
@@ -324,7 +325,7 @@ def test_questions_that_triples_cannot_answer_are_refused(sptx, command, words):
     sptx("train", config(sptx))
     done = sptx(*command, expect=None)
     assert done.returncode in (1, 2) and done.stdout == ""
-    assert all(word in done.stderr.splitlines()[-1] for word in words), done.stderr
+    assert all(word in done.stderr.splitlines()[-1] + "\n" for word in words), done.stderr
 
 
 def test_without_reciprocals_heads_are_not_answered(sptx):
@@ -473,6 +474,9 @@ def test_triples_are_classified_by_a_threshold_a_relation(sptx):
     field, known = sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv").stdout.splitlines()
     assert field.startswith(f"test.tsv accuracy {(called == is_true).sum() / 101:.4f} f1 ") and " unknown 1 " in field
     assert known.startswith(f"test.tsv known accuracy {(called == is_true).mean():.4f} f1 {f1:.4f}, without")
+    false = "\t".join(asked[int(numpy.argmin(numpy.where(called, numpy.inf, y)))]) + "\t0\n"
+    sptx.path("false.tsv").write_text(false)
+    assert sptx("evaluate", "run", "--labelled=false.tsv", "--thresholds=valid.tsv").stdout.startswith("false.tsv accuracy 1.0000 f1 0.0000 ")
 
 
 def test_false_triples_are_not_held_out_ones(sptx):
