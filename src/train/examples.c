@@ -235,12 +235,15 @@ static int check_negatives(const struct example_source *source, const struct voc
     return 0;
 }
 
-/* Refuses a batch that has too many scores if every entity is a negative. config_resolve() has checked batches with fewer negatives. */
+/* Refuses a batch that has too many scores of entities, if every one is a negative, or of relations. config_resolve() has checked batches with fewer
+ * negatives. */
 static int check_scores(const struct config *config, const struct example_source *source) {
-    if (source->noise != NOISE_EVERY || config->train_batch == COUNT_AUTO || config->train_batch <= INT32_MAX / source->negatives) return 0;
-    return fail("train.batch = %" PRIu64 " with negatives.count = all, which are %" PRIu32
-                " entities, makes more than 2^31 scores a step; lower train.batch, or set negatives.count to a number",
-                config->train_batch, source->negatives);
+    uint32_t entities = source->noise == NOISE_EVERY ? source->negatives : 0, relations = example_batch_relations(source);
+    uint32_t most = entities > relations ? entities : relations;
+    if (!most || config->train_batch == COUNT_AUTO || config->train_batch <= INT32_MAX / most) return 0;
+    return fail("train.batch = %" PRIu64 " with %" PRIu32 " %s makes more than 2^31 scores a step; lower train.batch, or set %s", config->train_batch,
+                most, entities == most ? "entities (negatives.count = all)" : "relations and reciprocals (train.relations)",
+                entities == most ? "negatives.count to a number" : "train.relations = 0");
 }
 
 /* Refuses a vocabulary that was made without rows of lists. */
