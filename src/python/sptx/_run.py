@@ -350,8 +350,8 @@ class Run(Asked, Indexes):
             run.tails(["ulm", "bern"], "in", k=1)       # for several heads in one call: a list of answers
 
         head: an entity, or several; relation: one for all heads, or one for each head. The score is the dot product of the tail's
-        row with the product of the other two rows. seen: True: tails of triples that the run was trained on may be answers.
-        KeyError for an unknown name.
+        row with the product of the other two rows; with train.product = rotation or translation, minus the distance of the two. seen:
+        True: tails of triples that the run was trained on may be answers. KeyError for an unknown name.
         """
         return answers(self, head, relation, k, False, seen)
 
