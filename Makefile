@@ -194,10 +194,12 @@ check-long: all tests libsptx
 	@scripts/check --long
 	@$(MAKE) --no-print-directory check-arm
 
-#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes, under qemu on another machine. check-arm-few: fewer
+#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes, and the wheel, under qemu on another machine. check-arm-few: fewer
 check-arm check-arm-few:
 	@scripts/setup.sh --arm
 	@$(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 all $(if $(filter %few,$@),build/aarch64/test_reference,tests)
+	@$(if $(wildcard build/venv/bin/python),_PYTHON_HOST_PLATFORM=linux-aarch64 $(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 python \
+	    PYTHON=build/venv/bin/python && scripts/try_wheel_arm.sh build/aarch64)
 	@scripts/check --arm$(if $(filter %few,$@),-few) build/aarch64
 
 #: make check-gpu    everything that needs a GPU
