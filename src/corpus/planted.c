@@ -100,6 +100,7 @@ int planted_hold_out(struct planted_held_out *h, const struct planted *planted, 
 /* Sorts the known answers, and removes those that were added more than once. */
 static void sort_ahead(struct planted_held_out *h) {
     uint64_t kept = 0;
+    if (!h->known) return;
     qsort(h->ahead, h->known, sizeof *h->ahead, by_number);
     for (uint64_t i = 0; i < h->known; i++)
         if (!i || h->ahead[i] != h->ahead[i - 1]) h->ahead[kept++] = h->ahead[i];

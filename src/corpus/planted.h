@@ -58,7 +58,7 @@ struct planted_held_out {
     const struct planted *planted;
     struct planted_triple *triples; /* [count] */
     uint64_t count, training;       /* training: number of triples of training */
-    uint8_t *repeated;              /* [count] 1: a triple of training, or an earlier one here, is the same */
+    _Atomic uint8_t *repeated;      /* [count] 1: a triple of training, or an earlier one here, is the same */
     uint8_t *asked;                 /* [rows / 8 + 1] bit map of the entities of these triples */
     struct planted_question {
         uint64_t key; /* entity << 32 | relation */

@@ -470,7 +470,8 @@ static unsigned wishes(void *user, int epoch_ended) {
         else checkpoint_due_busy(&t->due, progress_now());
     }
     /* Only the clock of the rank that writes checkpoints decides. */
-    if (trainer_writes(t) && t->config->run_checkpoint && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    int due = trainer_writes(t) && t->config->run_checkpoint && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now());
+    if (due) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 

@@ -148,7 +148,8 @@ static int draw_by_count(const struct model *model, struct numpy_draws *draws, u
 
 static int choose_sample(struct triples_job *job) {
     const struct model *model = job->model;
-    uint64_t entities = model_items(model), wanted = job->request->options.sample ? job->request->options.sample : entities > RANK_ALL_MOST ? RANK_SAMPLE : 0;
+    uint64_t entities = model_items(model), wanted = job->request->options.sample;
+    if (!wanted && entities > RANK_ALL_MOST) wanted = RANK_SAMPLE;
     struct numpy_draws draws = numpy_draws_make(0);
     job->among = entities;
     if (!wanted || wanted >= entities) return 0;
