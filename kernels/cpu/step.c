@@ -401,10 +401,6 @@ static uint64_t positive_place(const struct product *p, uint64_t i) {
 static uint64_t relation_place(const struct product *p, uint64_t i) {
     return p->step->stage->shared.relations + (p->pool->tied ? i : 2 * i + 1);
 }
-/* Returns which candidate is an example's relation. Candidates must be relations. */
-static uint64_t own_relation(const struct product *p, uint64_t i) {
-    return p->target_ids[relation_place(p, i)] - p->candidate_ids[0];
-}
 
 /* A column's value in a row, and the value of the column's partner (kernels/triples.h). */
 static struct product_number number_at(const struct product *p, const float *row, uint32_t j) {
@@ -575,7 +571,7 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
 static void learn_relation(const struct product *p, uint64_t i, float *apart) {
     const struct step *step = p->step;
     const struct loss_options loss = {.kind = LOSS_SOFTMAX, .temperature = step->request->loss.temperature, .negative_weight = 1};
-    uint64_t own = own_relation(p, i);
+    uint64_t own = p->target_ids[relation_place(p, i)] - p->candidate_ids[0]; /* which candidate is its relation */
     float *scores = p->scores + i * p->stride, weight = step->request->loss.relations;
     if (p->score == SCORE_DISTANCE) make_distances(p, i, apart);
     float coefficient = scores[own];
@@ -643,8 +639,7 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
     float along = p->score == SCORE_COSINE ? positive->score : p->score == SCORE_DISTANCE;
     float factor = positive->coefficient * (p->score == SCORE_DISTANCE ? 1 : positive->inverse);
     memset(gradient, 0, step->span * sizeof(float));
-    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]);
-    for (uint32_t j = 0; j < step->dim; j++) gain[j] += positive->coefficient * unit[j];
+    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]), gain[j] += positive->coefficient * unit[j];
 }
 
 /* Writes the gradients of an example's target and positive. gain[width]: negatives' part of the target's gradient. */
@@ -732,13 +727,6 @@ static int gain_panels(void *context, unsigned worker) {
 
 /* ---- the pass ---- */
 
-static int check(const struct step *step) {
-    int kind = step->request->loss.kind;
-    if ((kind != LOSS_SOFTMAX && kind != LOSS_LOGISTIC) || step->parted)
-        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    return shared_product_check(&step->stage->pool, &step->request->loss, step->dim);
-}
-
 static int run(struct product *p, pool_job *job) {
     atomic_store(&p->taken, 0);
     return pool_run(p->step->backend->pool, job, p);
@@ -748,16 +736,18 @@ static int run(struct product *p, pool_job *job) {
 static int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     const struct shared_negatives *shared = &step->stage->shared;
-    int loss_only = step->request->loss_only, relations = shared->relations && step->request->loss.relations > 0;
-    uint64_t span = step->span;
-    if (check(step)) return -1;
+    const struct loss_options *loss = &step->request->loss;
+    int loss_only = step->request->loss_only, relations = shared->relations && loss->relations > 0;
+    if ((loss->kind != LOSS_SOFTMAX && loss->kind != LOSS_LOGISTIC) || step->parted)
+        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
+    if (shared_product_check(&step->stage->pool, loss, step->dim)) return -1;
     step->backend->shared.losses[0] = 0;
     for (int part = 0; part < 1 + relations; part++) {
         struct product p = {.step = step,
                             .of = step->stage->pool.product,
                             .pool = &step->stage->pool,
                             .relations = part,
-                            .score = step->request->loss.score,
+                            .score = loss->score,
                             .examples = (all->targets - shared->relations) / example_shared_targets(&step->stage->pool),
                             .negatives = part ? shared->relations : shared->count,
                             .width = whole_panels(step->dim),
@@ -768,7 +758,8 @@ static int cpu_pass_shared(struct step *step) {
         p.stride = whole_panels(p.negatives);
         if (grow(&p, loss_only) || run(&p, read_rows) || run(&p, work_tiles) || (!loss_only && run(&p, gain_panels))) return -1;
     }
-    if (!relations && !loss_only && shared->relations) memset(step->backend->shared.target_gradient, 0, shared->relations * span * sizeof(float));
+    if (!relations && !loss_only && shared->relations)
+        memset(step->backend->shared.target_gradient, 0, shared->relations * step->span * sizeof(float));
     return 0;
 }
 
