@@ -85,9 +85,7 @@ static uint64_t count_trained(const struct triples_job *job) {
     uint64_t trained = 0;
     for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
         const struct question *q = &job->questions[i];
-        uint64_t at = (uint64_t)known_answers_find(&job->known, q->entity, q->relation);
-        trained += bsearch(&q->answer, job->known.answers + job->known.starts[at], job->known.counts[at], sizeof q->answer,
-                           search_by_id) != NULL;
+        trained += (uint64_t)known_answers_has(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer});
     }
     return trained;
 }

@@ -318,6 +318,11 @@ int64_t known_answers_find(const struct known_answers *known, uint32_t entity, u
     return at ? at - known->questions : -1;
 }
 
+int known_answers_has(const struct known_answers *known, const uint32_t rows[3]) {
+    uint64_t at = (uint64_t)known_answers_find(known, rows[TRIPLE_HEAD], rows[TRIPLE_RELATION]);
+    return bsearch(&rows[TRIPLE_TAIL], known->answers + known->starts[at], known->counts[at], sizeof *rows, search_by_id) != NULL;
+}
+
 /* Adds the triple's tail and head to `to`, each only if it answers one of the questions. */
 static int add_triple(const struct known_answers *known, struct known_pairs *to, const uint32_t rows[3]) {
     const struct model *model = known->model;

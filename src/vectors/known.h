@@ -127,6 +127,8 @@ void known_answers_release(struct known_answers *known); /* may be called on a s
 
 /* Returns the index of a question in `questions`; -1 if it is not one of them. */
 int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation);
+/* Returns 1 if rows[3], a triple whose head and relation are one of the questions, is among the answers of the last known_answers_end(). */
+int known_answers_has(const struct known_answers *known, const uint32_t rows[3]);
 
 /* triple_answers: finds the tails that suit a head and a relation best, or the heads that suit a relation and a tail. */
 

@@ -93,12 +93,14 @@ void scored_triples_release(struct scored_triples *triples) {
 
 enum { OWN_LEAST = 20 }; /* fewest true validation triples by which a relation has a and b of its own: 20 had better log loss than 100 on CoDEx-S */
 
-/* Adds to `triples` a false triple for each end of each true one of `validation`. Drops drawn triples that are true in training or validation. */
-static int draw_false(struct scored_triples *triples, const struct model *model, const struct scored_triples *validation, struct pool *pool) {
+/* Adds to `triples` a false triple for each end of each true one of `validation`. Drops drawn triples that are true in training or validation.
+ * Warns of triples of validation that are also in training. */
+static int draw_false(struct scored_triples *triples, const struct model *model, const struct scored_triples *validation, const char *path,
+                      struct pool *pool) {
     struct numpy_draws draws = numpy_draws_make(0);
     struct known_answers known = {.count = 0};
     struct idstream stream = {0};
-    uint64_t *questions = NULL, kept = 0;
+    uint64_t *questions = NULL, kept = 0, trained = 0;
     for (uint64_t i = 0; i < validation->count; i++)
         for (int end = TRIPLE_HEAD; end <= TRIPLE_TAIL && validation->triple[i].is_known; end += TRIPLE_TAIL - TRIPLE_HEAD) {
             struct scored_triple triple = validation->triple[i];
@@ -110,15 +112,19 @@ static int draw_false(struct scored_triples *triples, const struct model *model,
     for (uint64_t i = 0; i < triples->count; i++)
         questions[i] = (uint64_t)triples->triple[i].rows[TRIPLE_HEAD] << 32 | triples->triple[i].rows[TRIPLE_RELATION];
     int result = known_answers_begin(&known, model, questions, triples->count) || run_triples_open(&stream, model, pool) < 0 ||
-                         known_answers_add_stream(&known, &stream, pool) ? -1 : 0;
+                         known_answers_add_stream(&known, &stream, pool) || known_answers_end(&known) ? -1 : 0;
     for (uint64_t i = 0; i < validation->count && !result; i++)
-        if (validation->triple[i].is_known) result = known_answers_add(&known, validation->triple[i].rows, NULL);
+        if (validation->triple[i].is_known) {
+            trained += (uint64_t)known_answers_has(&known, validation->triple[i].rows);
+            result = known_answers_add(&known, validation->triple[i].rows, NULL);
+        }
+    if (trained)
+        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' are ones that '%s' was trained on: probabilities that are fitted to them are not those of "
+             "new triples", trained, validation->count, path, model->directory);
     if (!result && !(result = known_answers_end(&known)))
         for (uint64_t i = 0; i < triples->count; i++) {
             const struct scored_triple *triple = &triples->triple[i];
-            uint64_t at = (uint64_t)known_answers_find(&known, triple->rows[TRIPLE_HEAD], triple->rows[TRIPLE_RELATION]);
-            if (!bsearch(&triple->rows[TRIPLE_TAIL], known.answers + known.starts[at], known.counts[at], sizeof(uint32_t), search_by_id))
-                triples->triple[kept++] = *triple;
+            if (!known_answers_has(&known, triple->rows)) triples->triple[kept++] = *triple;
         }
     triples->count = kept;
     known_answers_release(&known);
@@ -137,7 +143,7 @@ int calibration_fit(struct calibration *calibration, const struct model *model, 
     uint64_t items = model_items(model), relations = model->relations, count, own = 0, trues = 0;
     int draws = !validation->falses;
     *calibration = (struct calibration){.items = items, .relations = relations};
-    if (draws && draw_false(&all, model, validation, pool)) return -1;
+    if (draws && draw_false(&all, model, validation, path, pool)) return -1;
     for (int times = 0; times <= draws; times++) /* with false triples that are drawn, each true one is there twice */
         for (uint64_t i = 0; i < validation->count; i++)
             if (validation->triple[i].is_known && add_triple(&all, validation->triple[i])) return -1;

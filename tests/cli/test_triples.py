@@ -442,6 +442,10 @@ def test_false_triples_are_drawn_for_true_ones(sptx):
     assert all(a[1] <= b[1] and 0 < a[1] < 1 for a, b in zip(by_score, by_score[1:]))  # no relation has a regression of its own
     assert numpy.mean([p for _, p in by_score]) > .5
     assert done.stdout == sptx("score", "run", "--triples=asked.txt", "--validation=valid.txt", "--device.threads=1").stdout
+    assert "trained on" not in done.stderr
+    said = sptx("score", "run", "--triples=asked.txt", "--validation=corpus.txt").stderr
+    count = len(sptx.path("corpus.txt").read_text().splitlines())
+    assert f"{count} of {count} triples of 'corpus.txt' are ones that 'run' was trained on" in said
     write(sptx, "valid.txt", [("nobody", "r0", "e0_0")])
     assert "'valid.txt' has no triple whose head, relation and tail 'run' knows" in sptx.refuses("score", "run", "--triples=test.txt",
                                                                                               "--validation=valid.txt")
