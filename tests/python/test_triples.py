@@ -133,11 +133,13 @@ def test_score(tmp_path, of_file):
     answers = dict(of_file.tails("e1", "r0", k=99, seen=True))["e9"], dict(of_file.heads("r0", "e9", k=99, seen=True))["e1"]
     assert scores[0] == pytest.approx(sum(answers) / 2, abs=1e-6) and of_file.score(asked[0]) == scores[0]
     valid = [("e%d" % (i % 30), "r%d" % (i % 3), "e%d" % ((i * 7 + i % 3 * 5) % 30)) for i in range(90)]
-    both = of_file.score(numpy.array(asked[:2]), validation=valid)
+    with pytest.warns(sptx.SptxWarning, match=r"of 90 triples of 'validation' are ones that '.*' was trained on"):
+        both = of_file.score(numpy.array(asked[:2]), validation=valid)
     assert (both[0] == scores[:2]).all() and ((0 < both[1]) & (both[1] < 1)).all()
     path = tmp_path / "valid.tsv"
     path.write_text("".join("\t".join(line) + "\n" for line in valid))
-    assert of_file.score(asked[0], validation=str(path)) == (both[0][0], both[1][0])
+    with pytest.warns(sptx.SptxWarning, match="trained on"):
+        assert of_file.score(asked[0], validation=str(path)) == (both[0][0], both[1][0])
     path.write_text("".join("\t".join((*line, "1" if line[1] == "r0" else "-1")) + "\n" for line in valid))
     found = of_file.evaluate(labelled=path, thresholds=path)["valid.tsv"]
     assert found["labelled"] == 90 and found["true"] == 30 and found["accuracy"] == found["accuracy_known"] > .6
