@@ -29,7 +29,7 @@ static int has_form(const struct batch_view *v) {
     for (uint64_t i = 1; i < v->blocks; i++)
         if (v->target_starts[i + 1] != first + targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1)
             return 0;
-    for (uint64_t i = 1; i < v->blocks && first; i++) /* each triple's relation, its last target, is one of them */
+    for (uint64_t i = 1; i < v->blocks && first; i++) /* a block's last target is its triple's relation: is that among the first block's targets? */
         if (v->target_ids[v->target_starts[i + 1] - 1] - v->target_ids[0] >= first) return 0;
     return 1;
 }

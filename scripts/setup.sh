@@ -7,8 +7,8 @@
 #                               windows (98 MB on Debian; tests the page of `report`), and two virtual environments under $BUILD:
 #                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
 #                               tests/python/requirements-torch.txt). The Python package is installed and tested in both
-#   scripts/setup.sh --docs     also the virtual environment venv of --tests, whose packages the pages' code uses, and venv-docs
-#                               with Sphinx (packages: src/docs/requirements.txt)
+#   scripts/setup.sh --docs     also the virtual environments venv, as --tests makes it (code in the pages uses its packages), and
+#                               venv-docs with Sphinx (packages: src/docs/requirements.txt)
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #   scripts/setup.sh --arm      also a compiler for 64-bit Arm, cmocka and libraries for Arm, and qemu, which runs Arm programs;
 #                               none of these on a machine that is 64-bit Arm itself

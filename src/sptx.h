@@ -837,7 +837,7 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
 
 struct sptx_scored {
     double score;       /* of the tail as sptx_run_answers() gives it or, with reciprocals, the mean of this and of the head's; NaN: the run does not
-                         * know all three names */
+                         * know one of the three names */
     double probability; /* that the triple is true; NaN: options->validation is NULL, or the score is NaN */
 };
 struct sptx_score_options {

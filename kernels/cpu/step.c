@@ -407,7 +407,7 @@ static struct product_number number_at(const struct product *p, const float *row
     return (struct product_number){row[j], product_is_complex(p->of) ? row[product_partner(p->of, p->step->dim, j)] : 0};
 }
 
-/* Gives the numbers of a relation's row length 1, if these are rotations. */
+/* Copies a relation's row; if relations are rotations, scales each of its complex numbers to length 1. */
 static void make_relation(const struct product *p, const float *stored, float *out) {
     for (uint32_t j = 0; j < p->step->dim; j++) out[j] = product_unit(p->of, number_at(p, stored, j)).own;
 }
@@ -543,7 +543,7 @@ static void end_distances(const struct product *p, uint64_t i, const float *apar
     p->target_inverse[i] = -sum;
 }
 
-/* Replaces an example's scores by coefficients. unit[width]: receives the row of its positive. apart[negatives]: scratch for distances. */
+/* Replaces an example's scores by the coefficients of its gradients (losses.h). unit[width]: receives the row of its positive. apart[negatives]: scratch for distances. */
 static struct positive learn_example(const struct product *p, uint64_t i, float *unit, float *apart) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
@@ -567,7 +567,7 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     return positive;
 }
 
-/* The same with relations as candidates: a softmax over all of them, in which the example's own one is the positive. */
+/* As learn_example(), but all relations are candidates: a softmax over them, in which the triple's own relation is the positive. */
 static void learn_relation(const struct product *p, uint64_t i, float *apart) {
     const struct step *step = p->step;
     const struct loss_options loss = {.kind = LOSS_SOFTMAX, .temperature = step->request->loss.temperature, .negative_weight = 1};

@@ -33,7 +33,7 @@ struct shared_view {
     struct loss_options loss;
     enum example_product product;
     bool tied; /* heads are contexts */
-    uint32_t examples, negatives, relations; /* examples: upper bound of T; negatives: K; relations: number of the first block's targets */
+    uint32_t examples, negatives, relations; /* negatives: K; examples: the capacity for T; relations: number of targets of the batch's first block */
     bool pairs; /* true: the second part, where candidates are relations */
     int cosine, distance, masked;
     const float *weights;        /* [K + T] weight of each place's context, used for positives; NULL: every positive weighs 1 */
@@ -41,7 +41,8 @@ struct shared_view {
     float *gains;                /* [T x span] gradients of the targets, each a row or a product of two rows */
     float *scores;               /* [T x stride] first Z, then C; stride: K rounded up (shared_stride()) */
     uint64_t stride;
-    float *inverse[2];           /* 1 / length of each target; of each negative. For distances: squares, then the row's factor in its own gradient */
+    float *inverse[2];           /* [0] of each target, [1] of each candidate: 1 / length. For distances: the squared length; after learn and sum
+                                  * the factor with which the row is added to its own gradient */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
 
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(CTA) gather(const __grid_constant__ struct ste
     else read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
     read_place<F, G, VEC>(w, v, v.context, positive_place(s, row.at), row.real && target);
     float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
-    if (s.distance) { /* the positive's is computed exactly, from the difference of the rows */
+    if (s.distance) { /* the positive's distance is computed exactly, from the difference of the rows */
         add_row<VEC>(w, -1, x);
         float apart = loss_distance(dot_of_group<G, VEC>(w, w), 0);
         of_positive = apart, score = s.loss.margin - apart;
@@ -533,7 +534,8 @@ int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const s
     return launch(b, kernel, dim3(blocks_for(rows, k->groups)), v, s, name);
 }
 
-/* Turns the view of a step's first part into that of its second, which uses the same memory. The loss of relations is the plain softmax. */
+/* Changes the view from a step's first part (targets against negatives) to its second (pairs of head and tail against relations), which uses the same
+ * memory. The loss of relations is the plain softmax. */
 void begin_pairs(struct shared_view *s) {
     s->pairs = true;
     s->stride = shared_stride(s->relations);

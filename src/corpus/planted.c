@@ -45,7 +45,7 @@ void planted_draw(const struct planted *p, uint64_t number, struct planted_tripl
     triple->tail = (uint32_t)draw_member_of(p, to, draw_pair(second, 1));
 }
 
-/* Returns the group in which the tail of a head's group, or the head of a tail's group, is expected. */
+/* Returns the group in which a triple's tail is expected, by its relation and its head's group; head: 1: in which its head is, by its tail's group. */
 static uint64_t expected_group(const struct planted *p, const struct planted_triple *triple, int head) {
     uint64_t turn, type = leads_to(p, triple->relation, &turn), other = (head ? triple->tail : triple->head) % p->groups;
     return (head ? triple->relation % p->types : type) * TYPE_GROUPS + (other % TYPE_GROUPS ^ turn);

@@ -78,9 +78,10 @@ struct planted_best {
 
 /* Draws held-out triples `training` .. `training` + count - 1. The caller releases the struct in any case. */
 int planted_hold_out(struct planted_held_out *held_out, const struct planted *planted, uint64_t training, uint64_t count);
-/* Takes a triple of training, on any thread. Returns 0, or -1 after fail(). */
+/* Records a training triple. Any thread may call it. Returns 0, or -1 after fail(). */
 int planted_take(struct planted_held_out *held_out, const struct planted_triple *triple);
-/* Ends the triples of training: finds what is repeated, and computes the best MRR of the second half of the held-out ones. */
+/* To be called after the last training triple: finds the held-out triples that training has, too, and computes the best possible MRR of the second
+ * half of the others. */
 int planted_judge(struct planted_held_out *held_out, struct planted_best *best);
 void planted_release(struct planted_held_out *held_out); /* may be called on a struct of zeros */
 

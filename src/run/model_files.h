@@ -111,7 +111,7 @@ struct model {
     int met_features;                                /* 1: features_open_of() was called */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() computes them */
     struct fasttext_args trained; /* training options as fastText has them; model = 0: fastText cannot train such a model */
-    const struct table *live[2]; /* [table_side] tables of a run in training, from which rows are read; NULL: `target` and `context` are */
+    const struct table *live[2]; /* [table_side] tables that are being trained: rows are read from them. NULL: rows are read from `target` and `context` */
     char *directory;   /* path of the run directory (or fastText file), without links */
     struct run_state state; /* state of the run's checkpoint */
 };

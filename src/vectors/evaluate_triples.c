@@ -4,8 +4,9 @@
  *
  *   rank   1 + number of entities with a higher score + half the number of others with the same score; among all entities, or a sample
  *
- * Other answers that are known to be true, from the held-out triples, the triples of training or further files, are left out (the "filtered"
- * setting). One half of a sample is drawn evenly from the entities, the other half by how often they occur. All questions have the same sample.
+ * Other right answers to the same question, which the held-out triples, the training triples or further files have, are left out (the "filtered"
+ * setting). One half of a sample is drawn evenly from the entities, the other half in proportion to how often they occur. All questions have the
+ * same sample.
  */
 #include "evaluate.h"
 

@@ -630,7 +630,8 @@ static void sift(struct scored *heap, uint64_t count, uint64_t at) {
     }
 }
 
-/* Adds content to the answer to question `at`. room: [items + features], zeros before and after. Returns 0, or -1 after fail(). */
+/* Adds content to the scores of the answers to question `at`. room: [items + features] scratch; all zeros when called and when it returns. Returns 0,
+ * or -1 after fail(). */
 static int mix(const struct features_mixed *m, uint64_t at, float *room) {
     const struct model *model = m->model;
     const struct search *search = m->search;

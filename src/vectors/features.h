@@ -96,7 +96,7 @@ struct features_mixed {
     const struct model *model;
     const struct search *search;
     const uint32_t *rows; /* [search->rows] the candidates' rows of the model, rising; NULL: 0, 1, 2 .. */
-    const uint64_t *codes, *starts, *ends; /* items of the list of question i: codes[starts[i]] .. codes[ends[i] - 1], as of list_question */
+    const uint64_t *codes, *starts, *ends; /* question i's list has the items codes[starts[i]] .. codes[ends[i] - 1], as in list_question */
     const struct search_block *block; /* the questions, with the k best rows by learnt scores */
     uint32_t k;
     _Atomic uint64_t taken; /* number of questions that workers have begun */

@@ -37,7 +37,7 @@ static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model) && row < model->rows;
 }
 
-/* Reads a row of a table in training to `room`. A row that cannot be read is NaN, which its readers refuse. */
+/* Reads a row of a table that is being trained into `room`. If that fails, fills `room` with NaN, which callers refuse. */
 static const float *live_floats(const struct table *table, uint64_t row, float *room) {
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     const struct npy_field field = {.kind = values_kind(weights->type)};

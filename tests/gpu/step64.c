@@ -117,8 +117,8 @@ static void add_cubes(enum example_product product, double *to, double factor, c
     }
 }
 
-/* The two rows that are combined, and their gradients. head: the context row that is the head, if heads are contexts. Of a rotation, the relation's
- * row and its gradient are those of numbers of length 1, in scratch memory: turn_back() adds the gradient to that of the row. */
+/* The two rows that are combined, and their gradients. head: the context row that is the head, if heads are contexts. For a rotation, the
+ * relation's row and gradient are scratch copies scaled to numbers of length 1: turn_back() adds their gradient to that of the stored row. */
 struct factors64 {
     double *row[2], *gradient[2];
 };
