@@ -30,9 +30,9 @@
     indent "features, or by its features and its items\n"
 #define SHARE_HELP(indent) \
     "  --new-share=S     new items take this share of the first 20 places on average; more new items in answers push out\n" \
-    indent "trained ones. Default: 0.03, or 0.1 if features also find trained items better, which a line says; the\n" \
-    indent "share of all items that are new if that is less; 0.01 at most if features tell nothing about trained\n" \
-    indent "items, which a warning says\n"
+    indent "trained ones. Default: 0.03, or 0.1 if features also find trained items better, which a line says;\n" \
+    indent "the share of all items that are new if that is less; 0.01 at most if features tell nothing about\n" \
+    indent "trained items, which a warning says\n"
 #define TABLES_HELP \
     "The default table depends on what the run was trained on (examples.mode):\n" \
     "  window, cbow, list   target\n" \
@@ -359,8 +359,8 @@ const struct command commands[] = {
      "  --sample=N        triples: rank among this many entities, half of them drawn evenly and half by how often they occur.\n"
      "                    Default: all, or 10000 if there are more than a million\n"
      "  --labelled=FILE --thresholds=FILE\n"
-     "                    triple classification: lines of head, relation, tail and a label, 1 or true if the triple is true, 0,\n"
-     "                    -1 or false if it is false. A triple is called true if its score (see help score) is at least the\n"
+     "                    triple classification: lines of head, relation, tail and a label, 1 or true if the triple is true,\n"
+     "                    0, -1 or false if it is false. A triple is called true if its score (see help score) is at least the\n"
      "                    threshold of its relation, which is the one that calls most triples of --thresholds rightly; a\n"
      "                    relation without both true and false triples there has the threshold of all. Prints the share of\n"
      "                    right answers (accuracy) and F1 of the true ones. unknown: triples with a name that the run does not\n"
@@ -416,19 +416,19 @@ const struct command commands[] = {
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
      "\n" DEVICE_HELP},
     {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
-     "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN is a run directory\n"
-     "of training with corpus.format = triples, or a checkpoint in it. The score is that of the tail as recommend prints it;\n"
-     "with triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name that the run does not\n"
-     "know has the score nan, and a warning counts such triples.\n"
+     "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN is a run\n"
+     "directory of training with corpus.format = triples, or a checkpoint in it. The score is that of the tail as recommend\n"
+     "prints it; with triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name that the\n"
+     "run does not know has the score nan, and a warning counts such triples.\n"
      "\n"
      "  --triples=FILE     the triples, in a file that is read as the run's corpus was\n"
-     "  --validation=FILE  true triples that the run was not trained on: lines then end with the probability that the triple is\n"
-     "                     true. A logistic regression of the score is fitted to these triples and to false ones: to each, one\n"
-     "                     with another head and one with another tail, drawn evenly among entities, which are no triples of\n"
-     "                     training or of FILE. So a probability is meant for as many true triples as false ones, and false ones\n"
-     "                     that look likely (a person's birthplace is another city) get too high ones. If the lines have a\n"
-     "                     fourth column, 1 for true and 0 or -1 for false, these triples are used as they are. A relation with\n"
-     "                     at least 20 true triples in FILE has a regression of its own\n"
+     "  --validation=FILE  true triples that the run was not trained on: lines then end with the probability that the triple\n"
+     "                     is true. A logistic regression of the score is fitted to these triples and to false ones: to each,\n"
+     "                     one with another head and one with another tail, drawn evenly among entities, which are no triples\n"
+     "                     of training or of FILE. So a probability is meant for as many true triples as false ones, and\n"
+     "                     false ones that look likely (a person's birthplace is another city) get too high ones. If the lines\n"
+     "                     have a fourth column, 1 for true and 0 or -1 for false, these triples are used as they are. A\n"
+     "                     relation with at least 20 true triples in FILE has a regression of its own\n"
      "\n"
      "--device.threads=N: number of threads. Scores are computed on the CPU."},
     {"infer", cmd_infer, "infer RUN --text=FILE [--names] [--epochs=N]", "rows for documents that a run was not trained on",
@@ -523,9 +523,9 @@ const struct command commands[] = {
      "edges drawn as by R-MAT (graph); triples: a knowledge graph whose relations lead from group to group (triples).\n"
      "The same options give the same bytes. Popularity falls as 1 / rank (Zipf's law with exponent 1), over all rows and\n"
      "within each group. evaluate --groups=FILE.groups.tsv measures how much of the groups a run has found. A graph has no\n"
-     "groups. Of triples, the best filtered MRR of the held-out ones is printed, too: if groups and relations are known, and if\n"
-     "the groups must be inferred from the triples of training; beside it the MRR of the most popular entities, and of a random\n"
-     "order. Another --seed gives other triples of the same knowledge graph.\n"
+     "groups. Of triples, the best filtered MRR of the held-out ones is printed, too: if groups and relations are known, and\n"
+     "if the groups must be inferred from the triples of training; beside it the MRR of the most popular entities, and of a\n"
+     "random order. Another --seed gives other triples of the same knowledge graph.\n"
      "\n"
      "  --out=FILE    the corpus, and FILE.groups.tsv beside it, with each row's series, fields, topics or cluster. If FILE\n"
      "                ends in .ids, it is the encoded corpus, with its words in FILE.vocab.tsv (not for graph and triples);\n"
@@ -533,8 +533,8 @@ const struct command commands[] = {
      "  --rows=N      number of books, papers, words, nodes or entities\n"
      "  --lists=N     number of lists, citing papers or sentences; --edges=N: number of edges of a graph, or of triples\n"
      "  --relations=N number of relations of triples\n"
-     "  --groups=256  number of groups of entities, a multiple of 16: 16 groups are a type, and a relation leads from the groups\n"
-     "                of one type to those of another one\n"
+     "  --groups=256  number of groups of entities, a multiple of 16: 16 groups are a type, and a relation leads from the\n"
+     "                groups of one type to those of another one\n"
      "  --noise=0.1   share of triples whose tail is of any group\n"
      "  --held-out=N  number of held-out triples in FILE.valid, and in FILE.test; those that FILE has as well are left out.\n"
      "                Default: 10,000, at most a twentieth of --edges\n"

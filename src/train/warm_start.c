@@ -26,8 +26,15 @@ static int refuse_itself(const struct config *config, const char *path) {
     return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir", path);
 }
 
-static int check_dim(const struct config *config, uint32_t dim) {
+/* Takes over the number of columns of the older rows, unless the user has set model.dim to another one. */
+static int take_dim(struct config *config, uint32_t dim) {
+    char text[16];
     if (dim == config->model_dim) return 0;
+    if (!config_is_given(config, "model", "dim") && dim <= COLUMNS_MOST) {
+        remark("from       %s has rows of %" PRIu32 " columns: model.dim = %" PRIu32, config->train_from, dim, dim);
+        snprintf(text, sizeof text, "%" PRIu32, dim);
+        return config_set(config, "model", "dim", text, "train.from");
+    }
     return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64 ": set model.dim = %" PRIu32,
                 config->train_from, dim, config->model_dim, dim);
 }
@@ -61,7 +68,7 @@ static int check_triples(const struct config *config, const struct model *run) {
 static int open_run(struct warm_start *grow) {
     grow->kind = WARM_RUN;
     int directory = directory_exists(grow->paths[0]); /* otherwise a model of fastText */
-    if (model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) || directory < 0 ||
+    if (model_open(&grow->run, grow->paths[0]) || take_dim(grow->config, grow->run.dim) || directory < 0 ||
         (directory && run_ages_read(grow->run.directory, &grow->run.vocab)))
         return -1;
     return check_subwords(grow->config, &grow->run) || check_triples(grow->config, &grow->run) ? -1 : 0;
@@ -82,10 +89,10 @@ static int open_source(struct warm_start *grow) {
                     grow->config->train_from);
     grow->kind = WARM_VECTORS;
     if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
-    return check_dim(grow->config, grow->vectors.dim);
+    return take_dim(grow->config, grow->vectors.dim);
 }
 
-int warm_start_open(struct warm_start *grow, const struct config *config) {
+int warm_start_open(struct warm_start *grow, struct config *config) {
     *grow = (struct warm_start){.config = config};
     grow->path_count = config_paths("train.from", config->train_from, &grow->paths);
     for (int64_t i = 0; i < grow->path_count; i++)
@@ -102,13 +109,15 @@ void warm_start_release(struct warm_start *grow) {
     *grow = (struct warm_start){0};
 }
 
-int warm_start_read_words(struct warm_start *grow, const struct config *config) {
+int warm_start_read_words(struct warm_start *grow, struct config *config) {
     *grow = (struct warm_start){.config = config};
     grow->path_count = config_paths("train.from", config->train_from, &grow->paths);
     if (grow->path_count != 1) return grow->path_count < 0 ? -1 : 0;
     int directory = directory_exists(grow->paths[0]), fasttext = directory ? 0 : fasttext_file_is(grow->paths[0]);
     if (directory < 0 || fasttext < 0) return -1;
-    return directory || fasttext ? model_read_vocab(&grow->run.vocab, grow->paths[0]) : 0;
+    if (!directory && !fasttext) return 0;
+    if (config_is_given(config, "model", "dim")) return model_read_vocab(&grow->run.vocab, grow->paths[0]);
+    return model_open(&grow->run, grow->paths[0]) || take_dim(config, grow->run.dim) ? -1 : 0;
 }
 
 int warm_start_may_keep(const struct config *config) {

@@ -16,7 +16,7 @@
 
 /* The source of a run's first values (train.from), and the source's row for each row of this run. */
 struct warm_start {
-    const struct config *config; /* the config of this run; owned by the caller */
+    struct config *config; /* the config of this run, whose model.dim may be taken from the older one; owned by the caller */
     const struct vocab *vocab;   /* the vocabulary of this run; owned by the caller; set by warm_start_match() */
     enum { WARM_NOT, WARM_RUN, WARM_VECTORS } kind; /* WARM_NOT: train.from is empty, or the run is resumed */
     char **paths;                /* [path_count] paths of train.from, owned */
@@ -33,12 +33,12 @@ struct warm_start {
 };
 
 /* Opens the files of train.from, unless that is empty. Returns 0, or -1 after fail(). Call warm_start_release() in any case. */
-int warm_start_open(struct warm_start *grow, const struct config *config);
+int warm_start_open(struct warm_start *grow, struct config *config);
 void warm_start_release(struct warm_start *grow); /* may be called on a struct of zeros */
 
 /* Reads only the words of train.from, if it is a run or fastText model, for a plan, which needs no rows. Words of other files of vectors are never
  * kept, so nothing is read. Returns 0, or -1 after fail(). */
-int warm_start_read_words(struct warm_start *grow, const struct config *config);
+int warm_start_read_words(struct warm_start *grow, struct config *config);
 /* Returns 1 if, by its keys, a resumed run may have kept words of an older run, even if its train.from no longer exists; otherwise 0; -1 after
  * fail(). */
 int warm_start_may_keep(const struct config *config);

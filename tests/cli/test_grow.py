@@ -3,6 +3,7 @@
 With learning rate 0 nothing is trained, so the tables show how a run began.
 """
 import lzma
+import re
 import shutil
 import signal
 
@@ -451,6 +452,16 @@ def test_what_cannot_be_frozen_is_refused(older):
     said = older.refuses("plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.freeze=target",
                          "--train.update=hogwild")
     assert "some are frozen (train.freeze); set train.update = batch, or device.backend = cpu" in said
+
+
+def test_the_number_of_columns_is_that_of_the_older_rows(sptx):
+    sptx.path("corpus.txt").write_text("a b c d e f\n" * 40)
+    keys = ["--corpus.path=corpus.txt", "--train.epochs=1"]
+    sptx("train", *keys, "--model.dim=12", "--run.dir=first")
+    for command in ("plan", "train"):
+        done = sptx(command, *keys, "--train.from=first", "--run.dir=next")
+        assert "first has rows of 12 columns: model.dim = 12" in done.stderr and re.search(r"rows +6 x 12 ", done.stdout + done.stderr)
+    assert "model.dim is 9" in sptx.refuses("train", *keys, "--train.from=first", "--run.dir=other", "--model.dim=9")
 
 
 # ---- what is refused ----

@@ -93,6 +93,7 @@ __attribute__((unused)) static struct config tiny_config(int mode) {
         .optimizer_bias_correction = COUNT_ROW,
         .train_batch = COUNT_AUTO,
         .train_update = UPDATE_BATCH,
+        .run_checkpoint = 1,
         .run_checkpoint_wait = TRUTH_AUTO,
         .train_seed = 1,
         .memory_gpu_budget = COUNT_AUTO,
