@@ -780,9 +780,11 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
                 plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
                                     : "a mapped file, given back where memory is short");
     if (plan->gpu_available) {
-        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of the target rows that a step reads",
-             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
-             100 * plan->hot_hits);
+        char share[64] = "";
+        if (plan->hot_hits > 0 || !plan->hot_rows) /* otherwise only context rows are hot */
+            snprintf(share, sizeof share, ": %.1f%% of the target rows that a step reads", 100 * plan->hot_hits);
+        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host%s", text_of_count(a, plan->hot_rows),
+             text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes), share);
         line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed), text_of_bytes(b, plan->gpu_available));
     }
     line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),

@@ -266,6 +266,8 @@ static void say_how(const struct triples_job *job) {
     const char *known = job->request->known;
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
          known ? ", '" : "", known ? known : "", known ? "'" : "");
+    if (!known && !job->request->known_data)
+        note("known      no further file (--known=FILE): true triples of other files, such as those for validation, count as wrong answers");
     if (job->trained)
         warn("%" PRIu64 " of %" PRIu64 " triples of '%s' are ones that '%s' was trained on: finding them shows nothing; train without them",
              job->trained, job->triples, job->request->path, job->model->directory);
