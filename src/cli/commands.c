@@ -585,7 +585,9 @@ const struct command *command_find(const char *name) {
         if (count < NAMES_MOST) names[count++] = c->name;
     }
     const char *near = text_nearest(name, names, count);
-    if (near)
+    if (strchr(name, '.'))
+        fail_usage("there is no command '%.100s'; 'sptx-w2v help keys' describes the keys of a configuration", name);
+    else if (near)
         fail_usage("there is no command '%.100s'; did you mean '%s'?", name, near);
     else
         fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);

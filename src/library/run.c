@@ -120,6 +120,8 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
         *row = (uint64_t)found;
         return leave(run->context, 0);
     }
+    if (run->model.vocab.lists && vocab_find_list(&run->model.vocab, word, strlen(word)) >= 0)
+        return leave(run->context, fail_usage("'%s' is no word of '%s', but a list: '%s%s'", word, run->model.directory, prefix, word));
     const char *near = vocab_near(&run->model.vocab, word);
     return leave(run->context, fail_usage("'%s' is no word of '%s'%s%s%s", word, run->model.directory, DID_YOU_MEAN(near)));
 }

@@ -222,6 +222,9 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
 int64_t model_find(const struct model *model, enum model_view view, const char *word) {
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
     if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
+    if (model->vocab.lists && vocab_find_list(&model->vocab, word, strlen(word)) >= 0)
+        return fail("'%.100s' names a list of '%s' (a document, a person, a relation) and not a word; nearest finds it with --lists", word,
+                    model->directory);
     const char *near = vocab_near(&model->vocab, word);
     if (!near && model->features.names.size) near = names_near(&model->features.names, 0, model->features.names.size, 0, word);
     return fail("'%.100s' is not in the vocabulary of '%s'%s%s%s", word, model->directory, DID_YOU_MEAN(near));
