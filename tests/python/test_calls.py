@@ -21,6 +21,10 @@ VERBS = ["fetch", "fetch into", "prefetch", "update", "store"]
 compiled = pytest.mark.skipif(_compiled.known is None, reason="SPTX_CALLS=ctypes, or no module")
 
 
+class Ours(numpy.ndarray):
+    """An array of a class of one's own, the same class in both tables' calls."""
+
+
 def outcome(call):
     """Returns the result of a call in a form that can be compared: class, type, shape and bytes of an array, or the exception."""
     try:
@@ -148,7 +152,7 @@ def arrays(draw, kind):
             room[...] = array
             array = room
         elif how == "subclass":
-            array = array.view(type("Ours", (numpy.ndarray,), {}))
+            array = array.view(Ours)
         elif how == "repeated":
             array = numpy.broadcast_to(array, (2,) + array.shape)
         return array.tolist() if how == "list" else array
