@@ -565,11 +565,11 @@ const struct command commands[] = {
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. Values that depend on the machine (device.backend, train.batch, memory.*) stay auto.\n"
      "\n" KEYS_HELP},
-    {"help", cmd_help, "help [COMMAND|keys|formats|man|bash|zsh]",
+    {"help", cmd_help, "help [COMMAND|keys|SECTION.KEY|formats|man|bash|zsh]",
      "this list, a command's options, every key of the configuration, or formats of data",
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'.\n"
      "\n"
-     "  keys          every key of the configuration, with its default and range\n"
+     "  keys          every key of the configuration, with its default and range; train.epochs: this key alone\n"
      "  formats       what files of data may look like, and the keys that say how they are read\n"
      "  man           everything as a manual page: sptx-w2v help man | man -l -\n"
      "  bash, zsh     completion for a shell: source <(sptx-w2v help bash). make install installs these and the manual page"},
@@ -585,9 +585,7 @@ const struct command *command_find(const char *name) {
         if (count < NAMES_MOST) names[count++] = c->name;
     }
     const char *near = text_nearest(name, names, count);
-    if (strchr(name, '.'))
-        fail_usage("there is no command '%.100s'; 'sptx-w2v help keys' describes the keys of a configuration", name);
-    else if (near)
+    if (near)
         fail_usage("there is no command '%.100s'; did you mean '%s'?", name, near);
     else
         fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);

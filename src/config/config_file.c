@@ -569,6 +569,17 @@ int config_print_help(FILE *file) {
     return put_out(&out, file);
 }
 
+int config_print_key(FILE *file, const char *name) {
+    struct json out = {.used = 0};
+    const char *names[CONFIG_KEYS];
+    for (int k = 0; k < CONFIG_KEYS; k++) names[k] = config_keys[k].name;
+    put_named(&out, &name, 1);
+    if (out.used || out.failed) return put_out(&out, file);
+    const char *near = text_nearest(name, names, CONFIG_KEYS);
+    if (near) return fail_usage("there is no key '%.100s'; did you mean '%s'?", name, near);
+    return fail_usage("there is no key '%.100s'; 'sptx-w2v help keys' lists them", name);
+}
+
 int config_print_formats(FILE *file) {
     static const char *const names[] = {"corpus.format", "corpus.columns", "corpus.separator", "corpus.header", "corpus.names", "corpus.events",
                                         "corpus.min_rating", "corpus.weights", "corpus.literals", "graph.directed", "graph.weights"};

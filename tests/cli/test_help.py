@@ -81,3 +81,10 @@ def test_every_option_of_a_usage_is_offered(sptx):
         usage = sptx("help", command).stdout.split("\n\n")[0]
         for option in re.findall(r"--[a-z-]+(?![a-z.-])", usage):
             assert {option, option + "="} & set(words_of(sptx, command)), (command, option)
+
+
+def test_one_key_is_described(sptx):
+    one = sptx("help", "train.product").stdout
+    assert one.strip().startswith("train.product = complex") and one.strip() in sptx("help", "keys").stdout
+    assert sptx("help", "keys", "train.product").stdout == one
+    assert "did you mean 'train.product'?" in sptx.refuses("help", "train.prodct", code=2)
