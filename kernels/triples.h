@@ -88,6 +88,13 @@ FN uint32_t product_partner(enum example_product product, uint32_t dim, uint32_t
     return column < dim / 2 ? column + dim / 2 : column - dim / 2;
 }
 
+FN struct product_number product_at(enum example_product product, uint32_t dim, const float *row, uint32_t column) {
+    struct product_number number;
+    number.own = row[column];
+    number.partner = product_is_complex(product) ? row[product_partner(product, dim, column)] : 0;
+    return number;
+}
+
 /* Returns 1 / |b|, for a complex number of a relation's row; 0 for a number without a direction, which is then 0 and has no gradient. */
 FN float product_inverse(struct product_number b) {
     float squares = b.own * b.own + b.partner * b.partner;

@@ -292,7 +292,7 @@ static int cpu_pass_blocks(struct step *step) {
 enum {
     TILE = 64,  /* examples whose scores a worker computes together: 2 MB with 8,192 negatives */
     DEPTH = 256, /* terms of a product at a time: a panel of them, 32 KB, stays in the nearest cache */
-    TRIPLE_ROWS = 4 /* a head, a relation with numbers of length 1, a tail, the relation as it is stored */
+    TRIPLE_ROWS = 4 /* rows that read_triple() writes: the fields of struct triple_rows */
 };
 
 /* ---- the arrays ---- */
@@ -404,7 +404,7 @@ static uint64_t relation_place(const struct product *p, uint64_t i) {
 
 /* A column's value in a row, and the value of the column's partner (kernels/triples.h). */
 static struct product_number number_at(const struct product *p, const float *row, uint32_t j) {
-    return (struct product_number){row[j], product_is_complex(p->of) ? row[product_partner(p->of, p->step->dim, j)] : 0};
+    return product_at(p->of, p->step->dim, row, j);
 }
 
 /* Copies a relation's row; if relations are rotations, scales each of its complex numbers to length 1. */
@@ -543,7 +543,8 @@ static void end_distances(const struct product *p, uint64_t i, const float *apar
     p->target_inverse[i] = -sum;
 }
 
-/* Replaces an example's scores by the coefficients of its gradients (losses.h). unit[width]: receives the row of its positive. apart[negatives]: scratch for distances. */
+/* Replaces an example's scores by the coefficients of its gradients (losses.h). unit[width]: receives the row of its positive. apart[negatives]:
+ * scratch for distances. */
 static struct positive learn_example(const struct product *p, uint64_t i, float *unit, float *apart) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
@@ -567,7 +568,7 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     return positive;
 }
 
-/* As learn_example(), but all relations are candidates: a softmax over them, in which the triple's own relation is the positive. */
+/* Does for relations what learn_example() does for negatives: a softmax over all relations, in which the triple's own relation is the positive. */
 static void learn_relation(const struct product *p, uint64_t i, float *apart) {
     const struct step *step = p->step;
     const struct loss_options loss = {.kind = LOSS_SOFTMAX, .temperature = step->request->loss.temperature, .negative_weight = 1};

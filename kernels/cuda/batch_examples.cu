@@ -457,7 +457,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* Writes the block of shared negatives except for their ids, which are drawn like those of other blocks, and for its targets. */
+/* Writes the sizes of the block of shared negatives. The negatives are drawn like those of other blocks, and fill() writes the relations. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;

@@ -248,7 +248,7 @@ __host__ __device__ __forceinline__ uint32_t candidates_of(const struct shared_v
     return s.pairs ? s.relations : s.negatives;
 }
 
-/* Stores the coefficients of four candidates. Those of distances are divided by their distances, and added to *sum. */
+/* Stores the coefficients of four candidates. If scores are distances, each coefficient is divided by its distance and added to *sum. */
 __device__ __forceinline__ void write_coefficients(const struct shared_view &s, float *to, const struct four_scores &four, float (&coefficient)[4],
                                                    float *sum) {
 #pragma unroll
@@ -429,8 +429,8 @@ __global__ void __launch_bounds__(CTA) spread(const __grid_constant__ struct ste
     }
 }
 
-/* The second part: adds the gradients of pairs to those of heads and tails, and turns those of relations with numbers of length 1 into those of their
- * rows. Thread blocks of examples come first, in pairs, then one for each relation. */
+/* Ends the second part. Adds the gradients of pairs to the gradients of heads and tails. For rotations, replaces the gradient of a relation's numbers
+ * of length 1 by the gradient of its row. Each example has two thread blocks, for its head and its tail; after them each relation has one. */
 template <class F>
 __global__ void __launch_bounds__(CTA) spread_pairs(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x / 2;

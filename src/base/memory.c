@@ -128,3 +128,8 @@ uint64_t mem_total(void) {
 uint64_t mem_available(void) {
     return mem_available_under("");
 }
+
+int mem_by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}

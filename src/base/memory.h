@@ -47,6 +47,9 @@ int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, c
  * allocating a few large ones. */
 void mem_give_back(void);
 
+/* Compares two uint64_t, for qsort() and bsearch(). */
+int mem_by_number(const void *a, const void *b);
+
 /* Returns a copy of `length` bytes with a NUL after them, which the caller frees; NULL after fail(). */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
 /* Frees texts[count]: each text, and the array. Does nothing if count is below 0, because making the list had failed. */

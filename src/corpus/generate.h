@@ -112,13 +112,13 @@ struct generate_options {
     /* The rest is of triples, and otherwise 0. */
     uint32_t relations; /* at least 1 */
     uint64_t groups;    /* a multiple of TYPE_GROUPS, at most `rows`, and at most TYPE_GROUPS x relations */
-    uint64_t held_out;  /* triples for validation, and as many of a test: 0 to 2^30. Those that training has, too, are not written */
+    uint64_t held_out;  /* 0 to 2^30: so many triples are drawn for PATH.valid, and so many for PATH.test; repeated ones are not written */
     double noise;       /* 0 to 1 */
 };
 
 int generate_kind_named(const char *name); /* returns the enum generate_kind of a name, or -1 after fail_usage() */
-/* Writes the corpus atomically, with a progress line. *best: what is best for PATH.test; its `triples` is 0 if nothing is held out. Returns 0, or
- * -1 after fail(). */
+/* Writes the corpus atomically, with a progress line. *best receives the best MRR that PATH.test allows; if nothing is held out, best->triples is 0.
+ * Returns 0, or -1 after fail(). */
 int generate_write(const struct generate_options *options, const char *path, struct planted_best *best);
 
 #endif

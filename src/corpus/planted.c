@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "generate.h"
+#include "kernels/examples.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -45,7 +46,8 @@ void planted_draw(const struct planted *p, uint64_t number, struct planted_tripl
     triple->tail = (uint32_t)draw_member_of(p, to, draw_pair(second, 1));
 }
 
-/* Returns the group in which a triple's tail is expected, by its relation and its head's group; head: 1: in which its head is, by its tail's group. */
+/* Returns the group in which a triple's tail is expected, by its relation and its head's group. head: 1: returns that of its head, by its tail's
+ * group. */
 static uint64_t expected_group(const struct planted *p, const struct planted_triple *triple, int head) {
     uint64_t turn, type = leads_to(p, triple->relation, &turn), other = (head ? triple->tail : triple->head) % p->groups;
     return (head ? triple->relation % p->types : type) * TYPE_GROUPS + (other % TYPE_GROUPS ^ turn);
@@ -56,11 +58,6 @@ static uint64_t expected_group(const struct planted *p, const struct planted_tri
 static int by_key(const void *a, const void *b) {
     const struct planted_question *x = a, *y = b;
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
-}
-
-static int by_number(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* Returns the index of the first question whose key is at least this one. */
@@ -79,7 +76,7 @@ int planted_hold_out(struct planted_held_out *h, const struct planted *planted, 
     *h = (struct planted_held_out){.planted = planted, .training = training, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     h->triples = mem_alloc(count, sizeof *h->triples, what);
     h->repeated = mem_zalloc(count, 1, what);
-    h->asked = mem_zalloc(planted->rows / 8 + 1, 1, what);
+    h->asked = mem_zalloc(planted->rows / 32 + 1, sizeof *h->asked, what);
     h->questions = mem_alloc(2 * count, sizeof *h->questions, what);
     h->seen = mem_zalloc(2 * count, sizeof *h->seen, what);
     if (!h->triples || !h->repeated || !h->asked || !h->questions || !h->seen) return -1;
@@ -88,7 +85,7 @@ int planted_hold_out(struct planted_held_out *h, const struct planted *planted, 
         planted_draw(planted, training + i, triple);
         for (int head = 0; head < 2; head++) {
             uint32_t entity = head ? triple->tail : triple->head;
-            h->asked[entity / 8] |= (uint8_t)(1 << entity % 8);
+            h->asked[entity / 32] |= UINT32_C(1) << entity % 32;
             uint64_t at = 2 * i + (uint64_t)head;
             h->questions[at] = (struct planted_question){(uint64_t)entity << 32 | triple->relation, (uint32_t)at};
         }
@@ -97,11 +94,11 @@ int planted_hold_out(struct planted_held_out *h, const struct planted *planted, 
     return 0;
 }
 
-/* Sorts the known answers, and removes those that were added more than once. */
+/* Sorts the known answers, and keeps one of each. */
 static void sort_ahead(struct planted_held_out *h) {
     uint64_t kept = 0;
     if (!h->known) return;
-    qsort(h->ahead, h->known, sizeof *h->ahead, by_number);
+    qsort(h->ahead, h->known, sizeof *h->ahead, mem_by_number);
     for (uint64_t i = 0; i < h->known; i++)
         if (!i || h->ahead[i] != h->ahead[i - 1]) h->ahead[kept++] = h->ahead[i];
     h->known = kept;
@@ -117,12 +114,13 @@ static int add_ahead(struct planted_held_out *h, uint64_t answer) {
     return result;
 }
 
-/* Adds the triple to what is known of the held-out ones. own: its index if it is itself held out; otherwise their count. */
+/* Notes what a triple tells of the held-out triples: which of them it repeats, and which answers of their questions are known by it. own: its index
+ * if it is held out itself; otherwise the number of held-out triples. */
 static int take_triple(struct planted_held_out *h, const struct planted_triple *triple, uint64_t own) {
     uint64_t groups = h->planted->groups;
     for (uint64_t head = 0; head < 2; head++) {
         uint32_t entity = head ? triple->tail : triple->head, answer = head ? triple->head : triple->tail;
-        if (!(h->asked[entity / 8] >> entity % 8 & 1)) continue;
+        if (!row_has_bit(h->asked, entity)) continue;
         uint64_t first = question_from(h, (uint64_t)entity << 32), key = (uint64_t)entity << 32 | triple->relation;
         if (own == h->count) atomic_fetch_add_explicit(&h->seen[first][triple->noise], 1, memory_order_relaxed);
         for (uint64_t i = question_from(h, key); i < 2 * h->count && h->questions[i].key == key; i++) {
@@ -147,7 +145,7 @@ int planted_take(struct planted_held_out *h, const struct planted_triple *triple
 
 enum { POINTS = 64 }; /* points at which an integral from 0 to 1 is taken */
 
-/* What a ranking knows of the members before member m: sums over members 0 .. m - 1 of a group. */
+/* Sums over members 0 .. m - 1 of a group, which a ranking by popularity puts before member m. */
 struct before {
     uint64_t members;
     double sampled;         /* how many of them a sample has, in the mean; of all entities, all */
@@ -174,7 +172,7 @@ static double about(const struct planted *p, double mean) {
     return mean > 1e-9 ? -expm1(-mean) / mean : 1;
 }
 
-/* Returns the reciprocal rank after the members before it, less those that are known. */
+/* Returns the reciprocal rank of question `at`'s answer if the members in `before` rank before it, without the known answers among them. */
 static double reciprocal_rank(const struct planted_held_out *h, uint64_t at, const struct before *before) {
     const struct planted *p = h->planted;
     struct before left = *before;
@@ -226,7 +224,7 @@ int planted_judge(struct planted_held_out *h, struct planted_best *best) {
     for (uint64_t at = h->count / 2 * 2; at < 2 * h->count; at++) /* by member, so that `before` is computed once */
         if (!h->repeated[at / 2])
             order[asked++] = (uint64_t)((at % 2 ? h->triples[at / 2].head : h->triples[at / 2].tail) / p->groups) << 32 | at;
-    qsort(order, asked, sizeof *order, by_number);
+    qsort(order, asked, sizeof *order, mem_by_number);
     struct before before = {.members = 0}, group = {.members = 0};
     for (; group.members < p->rows / p->groups; group.members++) group.sampled += in_sample(p, group.members);
     for (uint64_t i = 0; i < asked; i++) {

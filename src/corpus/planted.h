@@ -10,8 +10,8 @@
  * A relation leads to one type, by a permutation of the types that its layer has; there, to the group whose number is the head's XOR a number that
  * the relation has. Both depend on no seed: another seed gives other triples of the same graph.
  *
- *   best       ranks the group's members first, by popularity, then all others by popularity. Nothing that knows the groups and the relations ranks
- *              better, but for the few most popular of the others
+ *   best       ranks the group's members first, by popularity, then all other entities by popularity. No ranking that knows the groups and the
+ *              relations is better, except that a few very popular entities of other groups should rank before rare members
  *   inferred   the same for entities whose group their triples of training tell; for others the relation's type is known, and no group. An entity
  *              tells its group if two of its triples are no noise, or with probability 1 / (1 + n) if one is, beside n that are. One that no triple
  *              of training has is a miss
@@ -41,7 +41,7 @@ struct planted {
     uint64_t rows, groups, types, relations;
     uint32_t seed, noise;        /* noise: probability, times 2^32 */
     uint64_t members[2];         /* powers_log() of a group's members + 1: of small groups, and of those with one more */
-    uint64_t layers[2];          /* powers_log() of a type's relations + 1, likewise */
+    uint64_t layers[2];          /* powers_log() of a type's relations + 1: of types with few relations, and of those with one more */
     struct shuffle order;        /* of heads that are drawn evenly */
 };
 
@@ -53,13 +53,13 @@ struct planted_triple {
 void planted_init(struct planted *planted, const struct powers *powers);          /* after the caller has set rows to noise */
 void planted_draw(const struct planted *planted, uint64_t number, struct planted_triple *triple);
 
-/* The held-out triples: those that are drawn after the triples of training, except for ones that training has. */
+/* The triples that are drawn after the training triples. Those that repeat a training triple are marked, and do not count as held out. */
 struct planted_held_out {
     const struct planted *planted;
     struct planted_triple *triples; /* [count] */
     uint64_t count, training;       /* training: number of triples of training */
     _Atomic uint8_t *repeated;      /* [count] 1: a triple of training, or an earlier one here, is the same */
-    uint8_t *asked;                 /* [rows / 8 + 1] bit map of the entities of these triples */
+    uint32_t *asked;                /* [rows / 32 + 1] bit map of the entities of these triples */
     struct planted_question {
         uint64_t key; /* entity << 32 | relation */
         uint32_t at;  /* 2 * triple + 1 if its head is asked for */
@@ -80,8 +80,8 @@ struct planted_best {
 int planted_hold_out(struct planted_held_out *held_out, const struct planted *planted, uint64_t training, uint64_t count);
 /* Records a training triple. Any thread may call it. Returns 0, or -1 after fail(). */
 int planted_take(struct planted_held_out *held_out, const struct planted_triple *triple);
-/* To be called after the last training triple: finds the held-out triples that training has, too, and computes the best possible MRR of the second
- * half of the others. */
+/* Marks held-out triples that repeat others, and computes the best possible MRR of the second half, which is the test. Must be called after the last
+ * training triple. Returns 0, or -1 after fail(). */
 int planted_judge(struct planted_held_out *held_out, struct planted_best *best);
 void planted_release(struct planted_held_out *held_out); /* may be called on a struct of zeros */
 

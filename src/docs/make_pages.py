@@ -128,7 +128,7 @@ class Page:
         return printed[:-1]
 
 
-# ---- reference: what the program, the header and the package say of themselves ----
+# ---- the reference pages, made of the program's help, the header and the package's docstrings ----
 
 def helped(*words):
     return subprocess.run([str(BUILD / "sptx-w2v"), "help", *words], stdout=subprocess.PIPE, text=True, check=True).stdout

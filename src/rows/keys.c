@@ -292,15 +292,10 @@ static int choose_victims(struct keys *keys, uint64_t wanted, uint64_t named) {
 
 /* ---- a call ---- */
 
-static int by_number(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Fails because there is no free row. The message names the first key of the call that would need one, if the call's keys are known. */
 static int refuse_fresh(const struct keys *keys, const uint64_t *key, uint64_t count, const uint32_t *row, uint64_t named) {
     uint64_t i = 0;
-    while (i < count && (row[i] != KEYS_NONE || !bsearch(&key[i], keys->fresh, keys->fresh_count, sizeof *key, by_number))) i++;
+    while (i < count && (row[i] != KEYS_NONE || !bsearch(&key[i], keys->fresh, keys->fresh_count, sizeof *key, mem_by_number))) i++;
     uint64_t first = i < count ? key[i] : keys->fresh[0];
     if (keys->evict != KEYS_STAY)
         return fail_usage("key %" PRIu64 " gets no row: this call names %" PRIu64 " keys, more than the capacity of %" PRIu64 " rows", first,

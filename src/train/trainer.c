@@ -504,7 +504,7 @@ static int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Ranks the triples of train.evaluate by the rows as they are. */
+/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
 static int trainer_evaluate(struct trainer *t) {
     const struct session *s = &t->session;
     struct model model;

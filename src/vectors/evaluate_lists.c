@@ -97,8 +97,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
         (request->look && !request->data && list_form_look(&held_out, request->path)))
         return -1;
-    /* The names of lists look like line numbers where each list has one held-out item. So the file's columns are taken to be those of the training
-     * file. */
+    /* If each list has one held-out item, the names of lists look like line numbers. Hence this file gets the columns of the training file. */
     char columns[LIST_FORM_COLUMNS] = "";
     int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
     if (!set && !request->data && !request->known_data && corpus_formats[held_out.format].scattered &&

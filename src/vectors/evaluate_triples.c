@@ -1,6 +1,6 @@
 /* evaluate_triples: ranks the tails and heads of held-out triples, and tells true triples from false ones.
  *
- * Held-out triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
+ * The tail of each held-out triple is ranked and, if relations have reciprocals, its head, too:
  *
  *   rank   1 + number of entities with a higher score + half the number of others with the same score; among all entities, or a sample
  *
@@ -136,7 +136,7 @@ static int draw_by_count(const struct model *model, struct numpy_draws *draws, u
         uint64_t high = numpy_draws_below(draws, (uint64_t)1 << 32), low = numpy_draws_below(draws, (uint64_t)1 << 32);
         places[i] = draw_below(high << 32 | low, total);
     }
-    qsort(places, count, sizeof *places, search_by_place);
+    qsort(places, count, sizeof *places, mem_by_number);
     for (uint64_t i = 0; i < count; i++) {
         while (places[i] >= passed + vocab_count(&model->vocab, entity)) passed += vocab_count(&model->vocab, entity++);
         out[i] = (uint32_t)entity;
@@ -172,7 +172,8 @@ static uint64_t count_above(const struct triples_job *job, uint64_t count) {
     return job->among - low;
 }
 
-/* Adds what the two rankings without a model find; the answers are left out, too. */
+/* Adds an answer's reciprocal ranks in two rankings without a model: entities by how often they occur, and a random order. answers: [count] the other
+ * known answers, which both rankings leave out. */
 static void add_plain_ranks(struct triples_job *job, uint32_t answer, const uint32_t *answers, uint64_t count) {
     const struct vocab *vocab = &job->model->vocab;
     uint64_t own = vocab_count(vocab, answer), above = count_above(job, own), level = (own ? count_above(job, own - 1) : job->among) - above;
@@ -221,7 +222,7 @@ static int rank_all(struct triples_job *job, const struct config *config) {
     if (!result && !(job->row = mem_alloc(run_triples_width(job->model), sizeof *job->row, "a row"))) result = -1;
     if (!result && !(job->counts = mem_alloc(job->among, sizeof *job->counts, "the counts of entities"))) result = -1;
     for (uint64_t i = 0; i < job->among && !result; i++) job->counts[i] = vocab_count(&job->model->vocab, job->sample ? job->sample[i] : i);
-    if (!result) qsort(job->counts, job->among, sizeof *job->counts, search_by_place);
+    if (!result) qsort(job->counts, job->among, sizeof *job->counts, mem_by_number);
     progress_start(&job->progress, "ranking", 1);
     if (!result) result = search_each(&job->search, job->count, 0, &calls, job);
     progress_end(&job->progress);

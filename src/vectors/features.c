@@ -124,7 +124,8 @@ static int check_words(const char *words, uint64_t met) {
     return 0;
 }
 
-/* Decides what a column of a table contains. A column of running text is refused. Returns 0, or -1 after fail(). */
+/* Decides whether a column of a table has names, numbers, categories or several values a field, and refuses a column of running text. Returns 0, or
+ * -1 after fail(). */
 static int judge_column(struct reading *r, unsigned column, struct judged *judged) {
     struct names values = {.capacity = 0}, others = {.capacity = 0};
     struct columns_form forms[2] = {r->file.look.form, r->file.look.form};
@@ -716,7 +717,7 @@ static int weigh_lists(void *context, unsigned worker) {
         float divisor = sum_content(w->model, codes, count, room);
         for (uint64_t i = 0; i < left; i++) {
             uint64_t row = f->row[(i + 1) * f->each - 1];
-            own[i] = bsearch(&row, codes, count, sizeof row, search_by_place) != NULL;
+            own[i] = bsearch(&row, codes, count, sizeof row, mem_by_number) != NULL;
             owned += own[i];
             scores[i] = (float)dot_of(query, f->guessed + i * f->dim, f->dim);
             scores[left + i] = divisor > 0 ? (room[row] - (float)own[i]) / divisor : 0; /* an item's own parts have length 1 */
@@ -793,7 +794,7 @@ static int keep_trained(struct model *model, enum model_view view, int unit, dou
     return result;
 }
 
-/* Chooses the weight of content by which most items that are left out are found; 0 if no weight finds more than 0 does by three standard errors.
+/* Chooses the weight of content with which the most left-out items are found. It is 0 if no weight finds three standard errors more than 0 does.
  * Queries are scaled to length 1 if cosines are compared, and the mean is added to the guessed rows. Says what it chose. Returns 0, or -1 after
  * fail(). */
 static int choose_content(struct model *model, struct fit *f, enum model_view view, int unit, const float *mean, struct pool *pool) {

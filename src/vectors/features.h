@@ -19,7 +19,7 @@
  *
  * Content: what an item has in common with a list's items, the sum of the products of their parts, counts in the scores of trained and new items:
  *
- *   score    learnt score + weight x P . X / sqrt |P|; X: the item's parts, P: the sum of those of the list's items
+ *   score    learnt score + weight x P . X / sqrt |P|; X: the item's parts, P: the sum of the parts of the list's items
  *   weight   by which items that are left out, whose rows features guess, are best found for the lists that contain them, by two standard errors at
  *            least; and by which a fifth of the items of lists that are folded in without them are found as well as by learnt scores, to 2%.
  *            0 if there is none, or if learnt scores find more than half of these (planted shops, whose lists tell more than features do)
@@ -52,7 +52,7 @@ struct feature_file {
     uint64_t met;             /* bit i: the file has a column of name i of `words` (features_read), of 64 */
 };
 
-/* Reads a file of features. Prints what each column was taken for:
+/* Reads a file of features, and prints for each column which of these kinds it is:
  *
  *   no header              the first field is the name; the words of the others are features (fields, if a line has several)
  *   numbers                FEATURE_BINS ranges with equally many items, such as year:1987..1994; ten different numbers or fewer: one feature each;
@@ -101,8 +101,8 @@ struct features_mixed {
     uint32_t k;
     _Atomic uint64_t taken; /* number of questions that workers have begun */
 };
-/* Replaces the rows and scores of all answers by those that are best with content. If content->weight is 0, the answers stay. Returns 0, or -1
- * after fail(). */
+/* Replaces the answers of all questions, rows and scores, by the k rows with the highest scores when content is added. If content->weight is 0, no
+ * answer changes. Returns 0, or -1 after fail(). */
 int features_mix(struct features_mixed *mixed, struct pool *pool);
 
 /* Calls take() with each item of a file of features, and its first value of a column: "noir" of genre:noir. In a file without a header a column is

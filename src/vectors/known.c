@@ -201,11 +201,6 @@ uint32_t run_triples_width(const struct model *model) {
     return model->dim + product_is_distance(model->product);
 }
 
-static struct product_number number_at(const struct model *model, const float *row, uint32_t column) {
-    uint32_t partner = product_partner(model->product, model->dim, column);
-    return (struct product_number){row[column], partner == column ? 0 : row[partner]};
-}
-
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out) {
     enum example_product product = model->product;
     uint32_t dim = model->dim;
@@ -213,8 +208,8 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
     if (!rows || model_row(model, VIEW_TARGET, entity, 0, rows) || model_row(model, VIEW_TARGET, relation, 0, rows + dim))
         return -1;
     for (uint32_t i = 0; i < dim; i++)
-        out[i] = product_value(product, product_is_imaginary(product, dim, i), number_at(model, rows, i),
-                               product_unit(product, number_at(model, rows + dim, i)));
+        out[i] = product_value(product, product_is_imaginary(product, dim, i), product_at(product, dim, rows, i),
+                               product_unit(product, product_at(product, dim, rows + dim, i)));
     if (product_is_distance(product)) out[dim] = 1;
     return 0;
 }
@@ -241,12 +236,6 @@ float run_triples_score(const struct model *model, const float *query, const flo
     if (!product_is_distance(model->product)) return search_score(query, answer, model->dim);
     for (uint32_t j = 0; j < model->dim; j++) squares += ((double)query[j] - (double)answer[j]) * ((double)query[j] - (double)answer[j]);
     return (float)-sqrt(squares);
-}
-
-float run_triples_found(const struct model *model, const float *query, float dot) {
-    if (!product_is_distance(model->product)) return dot;
-    double squares = (double)search_score(query, query, model->dim) - 2 * (double)dot;
-    return squares > 0 ? (float)-sqrt(squares) : 0;
 }
 
 /* ---- triples of files and programs ---- */
@@ -300,7 +289,7 @@ int run_triples_read(const struct model *model, const char *path, const struct g
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count) {
     *known = (struct known_answers){.model = model, .questions = questions};
     if (count >= UINT32_MAX) return fail("%llu questions of triples are more than 32 bits can number", (unsigned long long)count);
-    qsort(questions, count, sizeof *questions, search_by_place);
+    qsort(questions, count, sizeof *questions, mem_by_number);
     for (uint64_t i = 0; i < count; i++)
         if (!i || questions[i] != questions[i - 1]) questions[known->count++] = questions[i];
     known->asked = mem_zalloc(model_items(model) / 8 + 1, 1, "the entities that are asked for");
@@ -314,7 +303,7 @@ int known_answers_begin(struct known_answers *known, const struct model *model, 
 int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation) {
     uint64_t question = (uint64_t)entity << 32 | relation;
     if (!(known->asked[entity / 8] >> entity % 8 & 1)) return -1;
-    const uint64_t *at = bsearch(&question, known->questions, known->count, sizeof question, search_by_place);
+    const uint64_t *at = bsearch(&question, known->questions, known->count, sizeof question, mem_by_number);
     return at ? at - known->questions : -1;
 }
 
@@ -438,10 +427,15 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
 static int take_answer(void *user, uint64_t i, const struct search_found *found) {
     struct triples_asked *asked = user;
     memcpy(asked->ids + i * asked->k, found->ids, asked->k * sizeof *found->ids);
+    memcpy(asked->scores + i * asked->k, found->scores, asked->k * sizeof *found->scores);
+    if (!product_is_distance(asked->model->product)) return 0;
     OWNED float *query = mem_alloc(run_triples_width(asked->model), sizeof *query, "a question");
     if (!query || run_triples_query(asked->model, asked->entities[i], asked->relations[i], query)) return -1;
-    for (uint32_t k = 0; k < asked->k; k++)
-        asked->scores[i * asked->k + k] = found->ids[k] == DRAW_NONE ? found->scores[k] : run_triples_found(asked->model, query, found->scores[k]);
+    double squares = (double)search_score(query, query, asked->model->dim);
+    for (uint32_t k = 0; k < asked->k && found->ids[k] != DRAW_NONE; k++) { /* the dot product u.t - |t|^2 / 2 tells the distance of u and t */
+        double apart = squares - 2 * (double)found->scores[k];
+        asked->scores[i * asked->k + k] = apart > 0 ? (float)-sqrt(apart) : 0;
+    }
     return 0;
 }
 

@@ -73,25 +73,26 @@ int64_t run_triples_relation(const struct model *model, const char *name);
 /* Returns the row of a relation's reciprocal; -1 after fail_usage() if the run has none. */
 int64_t run_triples_reciprocal(const struct model *model, int64_t relation);
 
-/* Combine the target rows of an entity and a relation to a question out[width]; write the context row of a candidate to out[width]; read those of
- * `count` entities into memory that the caller frees (rows: NULL: the first ones). The dot product of a question and a candidate ranks answers: if
- * these are compared by distance, rows have one more column, so that it is u.t - |t|^2 / 2 for them. Return 0, or -1 (NULL) after fail(). */
+/* Questions and candidates are vectors whose dot product ranks answers. run_triples_width() returns their number of columns: if answers are compared
+ * by distance, it is dim + 1, and the dot product is u.t - |t|^2 / 2.
+ *
+ * run_triples_query() combines the target rows of an entity and a relation to a question, run_triples_candidate() makes a candidate of an entity's
+ * context row: out: [width]; they return 0, or -1 after fail(). run_triples_candidates() returns the candidates of `count` entities, [count x width],
+ * which the caller frees, or NULL after fail(); rows: NULL: of the first `count` ones. */
 uint32_t run_triples_width(const struct model *model);
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out);
 int run_triples_candidate(const struct model *model, uint32_t entity, float *out);
 float *run_triples_candidates(const struct model *model, const uint32_t *rows, uint64_t count);
-/* Return the score of an answer to a question: the dot product of both, or minus their distance. answer: [dim], its context row; dot: the dot product
- * of the question and the candidate. */
+/* Returns the score of an answer to a question: the dot product of both, or minus their distance. answer: [dim], its context row. */
 float run_triples_score(const struct model *model, const float *query, const float *answer);
-float run_triples_found(const struct model *model, const float *query, float dot);
 
 /* ---- triples of files and programs ---- */
 
 /* Called with each triple: the rows of head, relation and tail, WORDS_ABSENT for a name that the run does not know; and the names themselves, as
  * fields whose weight is 0 if a label says that the triple is false (look_keys.labelled). Returns 0, or -1 to stop. */
 typedef int triple_take(void *user, const uint32_t rows[3], const struct corpus_field fields[3]);
-/* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). With look->labelled = 0, leaves out those that a label calls
- * false. Returns 0, or -1 after fail(). */
+/* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). With look->labelled = 0, triples that a label calls
+ * false are left out. Returns 0, or -1 after fail(). */
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
                      triple_take *take, void *user);
 

@@ -170,11 +170,6 @@ int search_by_id(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-int search_by_place(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 uint64_t search_distinct(uint32_t *ids, uint64_t count) {
     uint64_t kept = 0;
     if (count) qsort(ids, count, sizeof *ids, search_by_id);

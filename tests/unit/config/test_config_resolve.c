@@ -343,7 +343,7 @@ static void a_processor_is_quick(void **state) {
     config_release(&config);
 }
 
-/* Earlier versions of the program had no key train.effort. If a run of such a version is resumed, its effort is quick, whatever the default is. */
+/* Runs of versions that had no key train.effort were quick. They stay quick when they are resumed, whatever the default is now. */
 static void an_earlier_version_was_quick(void **state) {
     struct config config;
     char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";

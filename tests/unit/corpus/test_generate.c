@@ -289,8 +289,8 @@ static int has_triple(const struct lines *lines, const uint32_t triple[3]) {
     return 0;
 }
 
-/* The best MRR is that of a ranking made here by what the training triples say of relations: each leads to the group that most of its triples
- * lead to. Held-out triples are no training triples. */
+/* The test ranks by brute force: it finds the group to which most of a relation's training triples lead, and puts this group's members first. The
+ * best MRR that the generator prints must be the same. No held-out triple may be a training triple. */
 static void the_best_rank_is_the_best_that_the_triples_allow(void **state) {
     enum { ROWS = 330, GROUPS = 32, RELATIONS = 4, LINES = 4000 };
     static uint32_t leads[2][RELATIONS][GROUPS][GROUPS];
