@@ -4,7 +4,7 @@
  * partial sum of every dot product over its columns, and these are added up:
  *
  *              rank 0        rank 1       rank 2
- *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        ranks_columns(50, 4, 3, number)
+ *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        record_columns(): 50 columns, 3 ranks
  *   dot        part 0   +    part 1   +   part 2           ranks_sum(): in this order on every rank, the same bits
  *
  * A process that was not started by mpirun is a single rank, and NULL stands for one, too: all calls then return at once. The thread that opened the
@@ -55,16 +55,6 @@ void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps);
 
 /* Bytes that a rank, if there are several, needs for messages and the library that sends them. */
 enum { RANKS_BYTES = 32 << 20 };
-
-/* ---- who owns which columns ---- */
-
-struct columns {
-    uint32_t first, count;
-};
-
-/* Returns the columns of rank `number` of `count` (at most dim): whole groups of `grain` columns (record_grain()) if there are enough groups for
- * all ranks. No rank has more columns than rank 0. */
-struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsigned number);
 
 /* ---- together ---- */
 

@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "base/pool.h"
 #include "base/report.h"
 
 #include "kernels/record_width.h"
@@ -65,27 +66,61 @@ const struct record_field *record_field(const struct record_layout *layout, cons
     return NULL;
 }
 
-/* Returns the offset of column `first` of a field in a packed record of all columns. */
-static uint64_t place_of(const struct record_field *field, uint32_t first) {
-    return field->packed + (field->columns > 1 ? first * value_bytes(field->type) : 0);
+/* ---- ranks share out the columns ---- */
+
+/* Shares out neighbouring columns in groups. */
+static struct columns share_columns(uint32_t dim, uint32_t group, unsigned ranks, unsigned number) {
+    uint64_t first, end, groups = (dim + group - 1) / group, grain = groups < ranks ? 1 : group;
+    pool_share(groups < ranks ? dim : groups, number, ranks, &first, &end);
+    first *= grain;
+    end = end * grain < dim ? end * grain : dim;
+    INVARIANT(first <= end && end <= dim && (number + 1 < ranks || end == dim)); /* the last rank's columns end where the row ends */
+    return (struct columns){(uint32_t)first, (uint32_t)(end - first), 0};
 }
 
-void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+struct columns record_columns(const struct record_layout *whole, unsigned ranks, unsigned number) {
+    if (ranks == 1 || !whole->complex) return share_columns(whole->dim, record_grain(whole), ranks, number);
+    struct columns real = share_columns(whole->dim / 2, record_grain(whole) / 2, ranks, number);
+    return (struct columns){real.first, 2 * real.count, whole->dim / 2};
+}
+
+/* A field's columns that are neighbours both in a record of all columns and in a rank's record. */
+struct stretch {
+    uint64_t of_whole, of_part, bytes; /* of_whole, of_part: offsets in packed records */
+};
+enum { STRETCHES = 2 * RECORD_FIELDS };
+
+/* Lists all stretches, and returns their number. */
+static unsigned list_stretches(const struct record_layout *whole, const struct record_layout *part, struct columns own,
+                               struct stretch list[STRETCHES]) {
+    unsigned count = 0;
+    for (uint32_t f = 0; f < part->fields; f++) {
+        const struct record_field *of_part = &part->field[f], *of_whole = &whole->field[f];
+        uint64_t size = value_bytes(of_part->type);
+        if (of_whole->columns == 1) list[count++] = (struct stretch){of_whole->packed, of_part->packed, size};
+        for (uint32_t at = 0; of_whole->columns > 1 && at < own.count; at += record_run(own, at).count) {
+            struct columns run = record_run(own, at);
+            list[count++] = (struct stretch){of_whole->packed + run.first * size, of_part->packed + at * size, run.count * size};
+        }
+    }
+    INVARIANT(count <= STRETCHES);
+    return count;
+}
+
+void record_join(const struct record_layout *whole, const struct record_layout *part, struct columns own, uint64_t count,
                  void *whole_records, const void *part_records) {
+    struct stretch list[STRETCHES];
+    unsigned stretches = list_stretches(whole, part, own, list);
     char *to = whole_records;
     for (const char *from = part_records; count--; to += whole->packed, from += part->packed)
-        for (uint32_t f = 0; f < part->fields; f++) {
-            const struct record_field *field = &part->field[f];
-            memcpy(to + place_of(&whole->field[f], first), from + field->packed, field->columns * value_bytes(field->type));
-        }
+        for (unsigned i = 0; i < stretches; i++) memcpy(to + list[i].of_whole, from + list[i].of_part, list[i].bytes);
 }
 
-void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+void record_split(const struct record_layout *whole, const struct record_layout *part, struct columns own, uint64_t count,
                   const void *whole_records, void *part_records) {
+    struct stretch list[STRETCHES];
+    unsigned stretches = list_stretches(whole, part, own, list);
     char *to = part_records;
     for (const char *from = whole_records; count--; to += part->packed, from += whole->packed)
-        for (uint32_t f = 0; f < part->fields; f++) {
-            const struct record_field *field = &part->field[f];
-            memcpy(to + field->packed, from + place_of(&whole->field[f], first), field->columns * value_bytes(field->type));
-        }
+        for (unsigned i = 0; i < stretches; i++) memcpy(to + list[i].of_part, from + list[i].of_whole, list[i].bytes);
 }

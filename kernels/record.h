@@ -83,6 +83,7 @@ struct record_layout {
     uint32_t counted; /* 1: the field after the slots is `updates`, the number of the row's updates */
     uint32_t coarse;  /* 1: weights are codes, and the row's scale is the last field */
     uint32_t halves;  /* 1: some field is bfloat16, or weights are codes */
+    uint32_t complex; /* 1: columns j and j + dim / 2 are the parts of a complex number (triples.h); decides which columns a rank has */
     uint64_t packed;  /* bytes of a packed record */
 };
 
@@ -128,11 +129,36 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
-/* record_join() copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies in the other
- * direction. The count of updates, and a slot of one column, are equal in every part. */
-void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+/* ---- ranks share out the columns (ranks.h) ----
+ *
+ *   columns of     real numbers: one run      complex numbers: a run of real parts, and their imaginary parts
+ *   rank 0         0 .. 19                    0 .. 9             25 .. 34
+ *   rank 1         20 .. 35                   10 .. 17           35 .. 42
+ *   rank 2         36 .. 49                   18 .. 24           43 .. 49
+ *
+ * In a rank's own record the imaginary parts come after the real parts, as in a whole record of fewer columns.
+ */
+struct columns {
+    uint32_t first, count; /* first: the first column; count: number of columns */
+    uint32_t apart; /* 0: the columns are one run. Otherwise they are two runs of count / 2 columns, and the second begins at first + apart */
+};
+
+/* Returns the columns of rank `number` of `ranks` (at most as many as there are columns, or complex numbers). Their number is a multiple of
+ * record_grain() if there are enough groups for all ranks; the last rank may have fewer. No rank has more columns than rank 0. */
+struct columns record_columns(const struct record_layout *whole, unsigned ranks, unsigned number);
+
+/* Returns the run of columns that begins at a rank's own column `at`; its count is 0 after the last column. */
+FN struct columns record_run(struct columns own, uint32_t at) {
+    uint32_t half = own.apart ? own.count / 2 : own.count;
+    struct columns run = {at < half ? own.first + at : own.first + own.apart + (at - half), (at < half ? half : own.count) - at, 0};
+    return run;
+}
+
+/* record_join() copies packed records of a rank's columns into packed records of all columns; record_split() copies in the other direction. The
+ * count of updates, and a slot of one column, are equal in every part. */
+void record_join(const struct record_layout *whole, const struct record_layout *part, struct columns own, uint64_t count,
                  void *whole_records, const void *part_records);
-void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+void record_split(const struct record_layout *whole, const struct record_layout *part, struct columns own, uint64_t count,
                   const void *whole_records, void *part_records);
 
 #endif

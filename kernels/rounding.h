@@ -3,11 +3,12 @@
  *
  * Rounding to nearest would lose every change below 1/512 of a value. So writing rounds stochastically, up or down with
  * chances that make the mean right: 16 random bits are added below the bits that are kept. They depend only on the seed, the step
- * and the value's position, so results are the same with any threads, depth or ranks, and after a kill and a resume.
+ * and the value's position, so results are the same with any threads, depth or ranks, and after a kill and a resume. (Of complex numbers, whose
+ * two parts are on one rank, the position depends on the number of ranks.)
  *
  *   key of a step   a mix of (seed, ROUND_* of draws.h, table, global step)
  *   key of a row    a mix of the step's key and the row
- *   words           four, mixed from the row's key and an index: column / 8 | slot << 16; column is counted in the whole row
+ *   words           four, mixed from the row's key and an index: column / 8 | slot << 16; columns are counted from the first rank on
  *   columns          0        1        2        3        4        5        6        7     of a group of eight
  *   bits            [word 0 low, high | word 1 low, high | word 2 low, high | word 3 low, high]
  *
@@ -27,7 +28,7 @@ enum { ROUND_GROUP = 8 }; /* number of columns for which random bits are made at
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: target table, or a table that is not part of a run; 1: context table */
-    uint32_t column; /* this process's first column, counted in the whole row: a multiple of ROUND_GROUP */
+    uint32_t column; /* number of columns of the ranks before this one: a multiple of ROUND_GROUP */
     const uint32_t *rows; /* [rows] the number from which each row's random bits are mixed. A table by key has a hash of the row's key here,
                            * so that the bits do not depend on which row the key has. NULL: the row's own number */
 };

@@ -5,7 +5,7 @@
  *              does something else (another program, a command that does not use ranks, a shell that has ended) never calls it, and
  *              mpirun notices that only if it ends after the others have started
  *   loading    finds the library that is compiled for this machine's MPI (group.h), and opens the group with it
- *   calls      columns, sums, rows and bytes of all ranks
+ *   calls      sums, rows and bytes of all ranks
  *
  * A message has less than 2^31 bytes, and every wait ends after ranks->patience seconds. Nothing here knows what a row is.
  */
@@ -399,17 +399,6 @@ int group_open(struct group **group, const struct group_ops **calls, struct grou
 }
 
 enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats of one message; ranks_sum() has a buffer of this size */
-
-/* ---- who owns which columns ---- */
-
-struct columns ranks_columns(uint32_t dim, uint32_t group, unsigned count, unsigned number) {
-    uint64_t first, end, groups = (dim + group - 1) / group, grain = groups < count ? 1 : group;
-    pool_share(groups < count ? dim : groups, number, count, &first, &end);
-    first *= grain;
-    end = end * grain < dim ? end * grain : dim;
-    INVARIANT(first <= end && end <= dim && (number + 1 < count || end == dim)); /* the last rank's columns end where the row ends */
-    return (struct columns){(uint32_t)first, (uint32_t)(end - first)};
-}
 
 /* ---- joining and leaving ---- */
 

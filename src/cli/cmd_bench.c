@@ -212,8 +212,7 @@ static void print_ranks(const struct bench_training *t, const struct share *shar
 }
 
 static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *t) {
-    uint32_t grain = record_grain(&t->plan.layout);
-    struct share own = {.columns = ranks_columns(t->plan.dim, grain, ranks->count, ranks->number).count,
+    struct share own = {.columns = record_columns(&t->plan.whole, ranks->count, ranks->number).count,
                         .gpu_bytes = t->machine.gpu_used,
                         .host_bytes = t->machine.host_used,
                         .link_bytes = t->link_bytes,

@@ -111,6 +111,7 @@ int config_resolve(struct config *config);
 /* Returns the loss in the kernels' form. */
 struct loss_options config_loss(const struct config *config);
 enum example_product config_product(const struct config *config); /* how triples combine head and relation */
+int config_has_complex(const struct config *config); /* returns 1 if the columns of a row are complex numbers (kernels/triples.h) */
 
 /* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);

@@ -93,6 +93,9 @@ enum example_product config_product(const struct config *c) {
     _Static_assert(PRODUCT_COMPLEX == 1 + (int)TRAIN_COMPLEX && PRODUCT_TRANSLATION == 1 + (int)TRAIN_TRANSLATION, "products in one order");
     return (enum example_product)(1 + c->train_product);
 }
+int config_has_complex(const struct config *c) {
+    return c->examples_mode == MODE_TRIPLE && product_is_complex(config_product(c));
+}
 
 /* Sets *value to `chosen` if it is still "auto" (NaN). */
 static void choose_real(double *value, double chosen) {

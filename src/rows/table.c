@@ -30,6 +30,11 @@ int table_left(const char *file) {
     return file_is_partial(file, working_names[TABLE_TARGET]) || file_is_partial(file, working_names[TABLE_CONTEXT]);
 }
 
+/* Returns the number of columns of the ranks before the one that has the columns `own`. */
+static uint32_t columns_before(struct columns own) {
+    return own.apart ? 2 * own.first : own.first;
+}
+
 /* Refuses bfloat16 and coarse fields if the backend does not support them, or if the eight columns of one draw for rounding would be on different
  * ranks. */
 static int check_halves(const struct table *table) {
@@ -39,7 +44,7 @@ static int check_halves(const struct table *table) {
             "the %s backend has rows of float32 alone, and the %s table is to have bfloat16; set model.precision and "
             "model.state_precision to float32, or take another backend",
             table->ops->name, table->spec.name);
-    if (table->own.first % ROUND_GROUP == 0 &&
+    if (columns_before(table->own) % ROUND_GROUP == 0 &&
         ranks_count(table->ranks) <= (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP)
         return 0;
     return fail("%u columns with bfloat16 are %u groups of eight, too few for %u ranks; take fewer ranks, or float32",
@@ -56,9 +61,9 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.first_row = options->first_row;
     table->ranks = options->ranks;
     table->whole = record_layout_make(&table->rule, options->dim);
-    table->own = ranks_columns(options->dim, record_grain(&table->whole), ranks_count(table->ranks),
-                               table->ranks ? table->ranks->number : 0);
-    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first, options->draws};
+    table->whole.complex = options->complex != 0;
+    table->own = record_columns(&table->whole, ranks_count(table->ranks), table->ranks ? table->ranks->number : 0);
+    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, columns_before(table->own), options->draws};
     table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.gpu_cache = options->gpu_cache;
@@ -132,9 +137,9 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
 
 enum { TILE = 64 }; /* number of columns whose first values are drawn at a time */
 
-/* One draw gives the values of four columns, so the first draw may begin before the first wanted column. */
-void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
-                         float *weights) {
+/* Computes the first weights of neighbouring columns. One draw gives the values of four columns, so the first draw may begin before the first wanted
+ * column. */
+static void first_of_run(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own, float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
     uint32_t first = own.first, end = first + own.count;
     double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
@@ -148,6 +153,11 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
         for (uint32_t i = tile < first ? first - tile : 0; i < columns; i++)
             weights[tile + i - first] = (float)(from->a + scale * values[i]);
     }
+}
+
+void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
+                         float *weights) {
+    for (uint32_t at = 0; at < own.count; at += record_run(own, at).count) first_of_run(from, seed, side, row, record_run(own, at), weights + at);
 }
 
 /* The chunk that is being filled, with the rows first .. first + count - 1. */

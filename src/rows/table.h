@@ -39,6 +39,7 @@ struct table_options {
                               * they are written */
     uint32_t dim;
     int biases;            /* 1: the last two columns are a bias and a column of ones (losses.h, glove) */
+    int complex;           /* 1: columns are complex numbers (record.h), whose two parts belong to the same rank */
     struct rule_options rule;
     enum place weights, state;
     struct init_values init;
@@ -59,7 +60,7 @@ struct table {
     struct backend_table *store; /* NULL: the table is closed */
     struct table_spec spec;     /* with the layout of this rank's columns */
     struct record_layout whole; /* layout of a record of all columns */
-    struct columns own;
+    struct columns own;         /* this rank's columns */
     struct ranks *ranks; /* owned by the caller; NULL: this process has all columns */
     struct rule_options rule;
     struct init_values init;

@@ -31,14 +31,14 @@ static unsigned rank_of(const struct table *table) {
 }
 
 static struct record_layout part_of(const struct table *table, unsigned rank, struct columns *columns) {
-    *columns = ranks_columns(table->whole.dim, record_grain(&table->whole), ranks_count(table->ranks), rank);
+    *columns = record_columns(&table->whole, ranks_count(table->ranks), rank);
     return record_layout_make(&table->rule, columns->count);
 }
 
 /* Returns the bytes of one rank's columns in a packed record. */
 static uint64_t part_bytes(const struct record_layout *whole, unsigned ranks, unsigned rank) {
     uint64_t counts = whole->counted * value_bytes(VALUE_UINT32);
-    return (whole->packed - counts) / whole->dim * ranks_columns(whole->dim, record_grain(whole), ranks, rank).count + counts;
+    return (whole->packed - counts) / whole->dim * record_columns(whole, ranks, rank).count + counts;
 }
 
 uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, unsigned ranks) {
@@ -128,7 +128,7 @@ static int whole_rows_gather(struct whole_rows *r, char *whole) {
     ranks_swap(table->ranks, r->own, r->by_taker, r->parts, r->by_rank);
     for (unsigned rank = 0; r->own_count && rank < table->ranks->count; from += r->by_rank[rank++]) {
         struct record_layout part = part_of(table, rank, &columns);
-        record_join(&table->whole, &part, columns.first, r->own_count, whole, from);
+        record_join(&table->whole, &part, columns, r->own_count, whole, from);
     }
     return 0;
 }
@@ -140,7 +140,7 @@ static int whole_rows_scatter(struct whole_rows *r, const char *whole) {
     if (!r->own) return table->ops->table_write(table->backend, table->store, r->first, r->count, whole);
     for (unsigned rank = 0; r->own_count && rank < table->ranks->count; to += r->by_rank[rank++]) {
         struct record_layout part = part_of(table, rank, &columns);
-        record_split(&table->whole, &part, columns.first, r->own_count, whole, to);
+        record_split(&table->whole, &part, columns, r->own_count, whole, to);
     }
     ranks_swap(table->ranks, r->parts, r->by_rank, r->own, r->by_taker);
     int result = table->ops->table_write(table->backend, table->store, r->first, r->count, r->own);

@@ -161,6 +161,7 @@ int tables_init(struct table *table, enum table_side side, const struct config *
     struct table_options options = *own;
     options.dim = config_columns(config);
     options.biases = config_has_counts(config);
+    options.complex = config_has_complex(config);
     options.rule = tables_rule(config);
     options.seed = (uint32_t)config->train_seed;
     options.directory = config->run_dir;
@@ -414,7 +415,7 @@ int model_is_trained(const struct model *model, enum table_side side, uint64_t r
     if (model->mode == MODE_AUTO) return 1;
     for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
         uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
-        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
+        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count, 0}, first);
         for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) first[i] = bfloat16_value(bfloat16_nearest(first[i])); /* as filling did */
         model_weights(model, side, row, column, count, now);
         if (memcmp(now, first, count * sizeof *first)) return 1;

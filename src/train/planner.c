@@ -317,10 +317,11 @@ static int stays_blank(const struct planning *p) {
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
-    struct record_layout whole = record_layout_make(&p->rule, dim);
-    plan->columns = ranks_columns(dim, record_grain(&whole), plan->ranks, 0).count;
+    plan->whole = record_layout_make(&p->rule, dim);
+    plan->whole.complex = config_has_complex(p->config) != 0;
+    plan->columns = record_columns(&plan->whole, plan->ranks, 0).count;
     plan->layout = record_layout_make(&p->rule, plan->columns);
-    plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
+    plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &plan->whole, 1) : 0;
 }
 
 /* Returns the bytes of both tables with another optimizer rule; 0 if that saves nothing. */
@@ -353,11 +354,10 @@ static uint64_t held_already(const struct plan *plan) {
 
 static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
-    struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     uint64_t targets = plan->rows - plan->first_target, longest = targets > plan->items ? targets : plan->items;
     p->estimate = planning_estimate(p);
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
-                         table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
+                         table_saving_bytes(longest, &plan->whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
     uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* needed while n-grams are ordered */
     if (before > plan->host_needed) plan->host_needed = before;
@@ -540,10 +540,9 @@ static void judge(struct planning *p) {
 /* Computes how many bytes a run needs on the disk of run.dir. */
 static void measure_disk(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
-    struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     struct table_spec target = spec_of(plan, TABLE_TARGET), context = spec_of(plan, TABLE_CONTEXT);
     char needed[TEXT_BYTES], space[TEXT_BYTES];
-    plan->checkpoint_bytes = (table_row_count(&target) + table_row_count(&context)) * whole.packed + vocab->words.used + 8 * vocab->size +
+    plan->checkpoint_bytes = (table_row_count(&target) + table_row_count(&context)) * plan->whole.packed + vocab->words.used + 8 * vocab->size +
                              BESIDE_BYTES;
     plan->disk_needed = plan->checkpoint_bytes + plan->file_bytes;
     plan->disk_free = p->machine->disk_free ? p->machine->disk_free : UINT64_MAX;

@@ -285,10 +285,13 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
-/* Returns how many of this rank's columns the source contains. Columns of biases (train.loss = glove) may be missing; they begin as in a new run. */
-static uint32_t columns_of(const struct table *table, uint32_t columns) {
-    uint32_t first = table->own.first, count = table->own.count;
-    return columns <= first ? 0 : columns - first < count ? columns - first : count;
+/* Returns the first of this rank's columns from number `at` on that the source contains and that are neighbours; their count is 0 if there are none.
+ * The source has `columns` columns. Columns of biases (train.loss = glove) may be missing; they begin as in a new run. */
+static struct columns next_run(const struct table *table, uint32_t at, uint32_t columns) {
+    struct columns run = record_run(table->own, at);
+    uint32_t here = columns <= run.first ? 0 : columns - run.first;
+    if (run.count > here) run.count = here;
+    return run;
 }
 
 /* `take` of a table_origin whose source is a file of vectors. */
@@ -297,8 +300,9 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     uint32_t from = filling->grow->row[row];
     if (!begins_there(filling->grow, table->side, row)) return 0;
     float weights[COLUMNS_MOST];
-    uint32_t count = columns_of(table, filling->grow->vectors.dim);
-    if (vectors_file_row(&filling->grow->vectors, from, table->own.first, count, weights)) return -1;
+    uint32_t count = 0;
+    for (struct columns run; (run = next_run(table, count, filling->grow->vectors.dim)).count; count += run.count)
+        if (vectors_file_row(&filling->grow->vectors, from, run.first, run.count, weights + count)) return -1;
     make_mean(filling->grow, table, row, weights);
     values_write(&table->spec.layout, &table->spec.layout.field[RECORD_WEIGHTS], record, weights, count);
     return check_finite(filling, table, row, record) ? -1 : 1;
@@ -307,8 +311,9 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
 /* Copies a row's weights, converting between float32 and bfloat16 if necessary (to bfloat16 by rounding to nearest). */
 static void take_weights(const struct filling *filling, const struct table *table, uint64_t row, const void *older, char *record) {
     float weights[COLUMNS_MOST];
-    uint32_t count = columns_of(table, filling->field->columns);
-    values_of_file(filling->field, older, table->own.first, count, weights);
+    uint32_t count = 0;
+    for (struct columns run; (run = next_run(table, count, filling->field->columns)).count; count += run.count)
+        values_of_file(filling->field, older, run.first, run.count, weights + count);
     make_mean(filling->grow, table, row, weights);
     values_write(&table->spec.layout, &table->spec.layout.field[RECORD_WEIGHTS], record, weights, count);
 }
@@ -319,7 +324,7 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     uint32_t from = filling->grow->row[row];
     if (!begins_there(filling->grow, table->side, row)) return 0;
     const void *older = model_table_row(&filling->grow->run, table->side, filling->field, from);
-    if (filling->state) record_split(&table->whole, &table->spec.layout, table->own.first, 1, older, record);
+    if (filling->state) record_split(&table->whole, &table->spec.layout, table->own, 1, older, record);
     if (!filling->state || filling->grow->scaled) take_weights(filling, table, row, older, record);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }

@@ -253,7 +253,7 @@ static int open_table(struct run *run, const struct known *known, int side, cons
     char *own = mem_zalloc(known->rows, run->part.packed, "first columns");
     int result = -1;
     if (own) {
-        record_split(&run->layout, &run->part, run->own.first, known->rows, packed, own);
+        record_split(&run->layout, &run->part, run->own, known->rows, packed, own);
         result = run->ops->table_write(run->backend, run->table[side], 0, known->rows, own);
     }
     free(packed);
@@ -278,7 +278,7 @@ static void compare(struct run *run, const char *name, const struct block *want,
 }
 
 static struct record_layout part_of(const struct run *run, const struct known *known, unsigned rank, struct columns *columns) {
-    *columns = ranks_columns((uint32_t)known->dim, 4, run->ranks->count, rank);
+    *columns = record_columns(&run->layout, run->ranks->count, rank);
     return record_layout_make(&known->rule, columns->count);
 }
 
@@ -295,7 +295,7 @@ static int read_table(struct run *run, const struct known *known, int side, char
     ranks_gather(ranks, own, all, sizes);
     for (unsigned r = 0; r < ranks->count; end += sizes[r++]) {
         struct record_layout part = part_of(run, known, r, &columns);
-        record_join(&run->layout, &part, columns.first, known->rows, packed, all + end);
+        record_join(&run->layout, &part, columns, known->rows, packed, all + end);
     }
     ranks_share(ranks, packed, known->rows * run->layout.packed);
 out:

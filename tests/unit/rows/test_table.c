@@ -479,13 +479,13 @@ enum { SHARED_ROWS = 300 };
 static void assert_columns_of(const struct table *part, const struct table *whole) {
     const struct record_layout *own = &part->spec.layout;
     char *wanted = malloc(SHARED_ROWS * own->packed);
-    record_split(&whole->spec.layout, own, part->own.first, SHARED_ROWS, whole->store->packed, wanted);
+    record_split(&whole->spec.layout, own, part->own, SHARED_ROWS, whole->store->packed, wanted);
     assert_memory_equal(part->store->packed, wanted, SHARED_ROWS * own->packed);
     free(wanted);
 }
 
-/* Ten columns are shared among up to seven ranks in groups of four. Some ranks' columns begin in the middle of a draw of first
- * values. */
+/* Ten columns are shared among up to seven ranks in groups of four, or the five complex numbers that they are among up to five ranks. Some ranks'
+ * columns begin in the middle of a draw of first values. */
 static void test_ranks_have_columns_of_the_same_table(void **state) {
     struct config config = plain_config();
     struct table whole, part;
@@ -493,16 +493,21 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     config.optimizer_rule = RULE_ADAM;
     config.model_target_init = "normal 0 1";
     make_filled(&whole, TABLE_TARGET, &config, SHARED_ROWS, 1);
-    for (unsigned count = 2; count <= 7; count++)
+    for (unsigned i = 2; i <= 7 + 5; i++) {
+        int complex = i > 7;
+        unsigned count = complex ? i - 7 : i;
+        config.examples_mode = complex ? MODE_TRIPLE : MODE_WINDOW;
         for (unsigned r = 0; r < count; r++) {
             struct ranks ranks = {.number = r, .count = count, .local = 1};
             const struct table_options own = {.rows = SHARED_ROWS, .ranks = &ranks};
             assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, &own, &fake_ops, &device));
+            assert_int_equal(part.own.apart, complex && count > 1 ? 5 : 0);
             assert_int_equal(0, table_fill(&part, pool));
             assert_columns_of(&part, &whole);
             assert_int_equal(table_file_bytes(&part), table_file_bytes(&whole));
             table_release(&part);
         }
+    }
     table_release(&whole);
     pool_close(pool);
 }

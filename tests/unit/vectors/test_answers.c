@@ -14,7 +14,7 @@ static float target[ROWS * DIM], context[ROWS * DIM];
 static void fill_tables(void) {
     struct init_values values;
     for (uint64_t row = 0; row < ROWS; row++) {
-        struct columns all = {0, DIM};
+        struct columns all = {0, DIM, 0};
         assert_int_equal(table_init_values(&values, "word2vec", TABLE_TARGET, DIM), 0);
         table_first_weights(&values, 3, TABLE_TARGET, row, all, target + row * DIM);
         assert_int_equal(table_init_values(&values, "normal 0 1", TABLE_CONTEXT, DIM), 0);
