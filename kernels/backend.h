@@ -145,8 +145,9 @@ struct batch_view {
 };
 /* Returns 0 if no negatives are shared, or if the batch's blocks have the form that struct shared_negatives describes; -1 after fail(). */
 int shared_negatives_check(const struct batch_view *view);
-/* Returns 0 if examples whose targets are combined by `pool` can have this loss and this number of columns; -1 after fail(). */
-int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim);
+/* Returns 0 if examples that share negatives, and whose targets are combined by `pool`, can have this loss and this number of columns; -1 after
+ * fail(). parted: 1 if ranks share the columns. */
+int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim, int parted);
 
 /* How to step a batch. */
 struct step_request {

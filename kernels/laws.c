@@ -41,7 +41,9 @@ int shared_negatives_check(const struct batch_view *view) {
                 "triple");
 }
 
-int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim) {
+int shared_product_check(const struct example_pool *pool, const struct loss_options *loss, uint32_t dim, int parted) {
+    if (loss->kind != LOSS_SOFTMAX && loss->kind != LOSS_LOGISTIC) return fail("shared negatives are trained by the softmax or the logistic loss");
+    if (parted && loss->score == SCORE_COSINE) return fail("cosines with shared negatives need all columns of a row in one process");
     if (product_is_complex(pool->product) && dim % 2) return fail("complex numbers need an even number of columns, and the tables have %u", dim);
     if ((loss->score == SCORE_DISTANCE) != product_is_distance(pool->product))
         return fail("rotations and translations of triples are compared by distance, and all others are not");

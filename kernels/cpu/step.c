@@ -285,6 +285,10 @@ static int cpu_pass_blocks(struct step *step) {
  * computed, and these are divided by d afterwards; each row then has a factor in its own gradient, minus the sum of its coefficients. The gradient
  * of a negative is added to the gradient of its context row.
  *
+ * If ranks share the columns, Z, the positives' scores (for distances: their squared distances) and the squares of rows are partial sums, which are
+ * summed over the ranks before the coefficients are computed. All else is local, since both parts of a complex number are on one rank. Cosines would
+ * need two more sums, of lengths and of gradients along rows, and are refused.
+ *
  * The bounds of tiles depend only on the sizes of the matrices, and each sum runs over columns, negatives or examples in their
  * order, so results are the same with any number of workers.
  */
@@ -320,6 +324,7 @@ struct product {
     float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] panels of the columns of V */
     float *target_inverse, *negative_inverse; /* [examples] and [negatives] 1 / length; 1 for dot products; for distances squares, and after part 1
                                                * the target's factor in its own gradient */
+    float *positive; /* [examples] each positive's dot product; for distances its squared distance. Comes after the two arrays above */
     float *target_gradient, *context_gradient;
     const uint32_t *target_ids, *context_ids;
     _Atomic uint64_t taken;
@@ -328,7 +333,7 @@ struct product {
 struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t candidates, uint32_t dim) {
     uint64_t width = whole_panels(dim), stride = whole_panels(candidates);
     return (struct cpu_shared_needs){.scores = examples * stride,
-                                     .rows = 2 * examples * width + stride * (dim + width) + examples + candidates,
+                                     .rows = 2 * examples * width + stride * (dim + width) + 2 * examples + candidates,
                                      .of_worker = TILE * width + CPU_PANEL * DEPTH + TRIPLE_ROWS * width + stride};
 }
 
@@ -353,6 +358,7 @@ static int grow(struct product *p, int loss_only) {
     p->negative_columns = p->negative_rows + p->stride * step->dim;
     p->target_inverse = p->negative_columns + p->stride * p->width;
     p->negative_inverse = p->target_inverse + p->examples;
+    p->positive = p->negative_inverse + p->negatives;
     p->target_gradient = s->target_gradient;
     p->context_gradient = s->context_gradient;
     return 0;
@@ -505,13 +511,25 @@ static void through_length(const struct product *p, const float *g, const float 
 
 /* ---- 1 and 2: by example ---- */
 
-/* Multiplies the targets of a tile of examples with all negatives. */
-static void score_tile(const struct product *p, uint64_t first, uint64_t count) {
+/* Multiplies an example's target with its positive. unit[width]: scratch. */
+static void score_positive(const struct product *p, uint64_t i, float *unit) {
+    const struct step *step = p->step;
+    const float *target = p->target + i * p->width, *other = unit;
+    float score = 0;
+    read_unit(p, step->request->context, p->context_ids[positive_place(p, i)], unit);
+    if (p->score != SCORE_DISTANCE) step->backend->rows->dots(&target, 1, &other, 1, step->dim, &score, 1);
+    for (uint32_t j = 0; j < step->dim && p->score == SCORE_DISTANCE; j++) score += (target[j] - unit[j]) * (target[j] - unit[j]);
+    p->positive[i] = score;
+}
+
+/* Multiplies the targets of a tile of examples with all negatives, and with their positives. unit[width]: scratch. */
+static void score_tile(const struct product *p, uint64_t first, uint64_t count, float *unit) {
     const float *target[TILE];
     for (uint64_t i = 0; i < count; i++) target[i] = p->target + (first + i) * p->width;
     for (uint64_t at = 0; at < p->stride; at += CPU_PANEL)
         p->step->backend->rows->products(target, (uint32_t)count, p->negative_rows + at * p->step->dim, p->step->dim,
                                          p->scores + first * p->stride + at, p->stride, 0);
+    for (uint64_t i = 0; i < count && !p->relations; i++) score_positive(p, first + i, unit);
 }
 
 /* Writes the negatives' part of the gradients of a tile of targets to gains[count x width]. */
@@ -523,10 +541,6 @@ static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count
         multiply(p, factors, (uint32_t)count, p->negative_columns, summands, p->stride, k, gains);
     }
 }
-
-struct positive {
-    float inverse, score, coefficient; /* inverse: 1 / length of the positive's row; 1 for dot products */
-};
 
 /* Replaces an example's dot products with all candidates by margin - distance; apart[negatives]: receives the distances. */
 static void make_distances(const struct product *p, uint64_t i, float *apart) {
@@ -543,29 +557,23 @@ static void end_distances(const struct product *p, uint64_t i, const float *apar
     p->target_inverse[i] = -sum;
 }
 
-/* Replaces an example's scores by the coefficients of its gradients (losses.h). unit[width]: receives the row of its positive. apart[negatives]:
- * scratch for distances. */
-static struct positive learn_example(const struct product *p, uint64_t i, float *unit, float *apart) {
+/* Replaces an example's scores by the coefficients of its gradients (losses.h). Returns the positive's coefficient. apart[negatives]: scratch for
+ * distances. */
+static float learn_example(const struct product *p, uint64_t i, float *apart) {
     const struct step *step = p->step;
-    const struct cpu_rows *rows = step->backend->rows;
-    const float *target = p->target + i * p->width, *other = unit;
     uint32_t id = p->context_ids[positive_place(p, i)];
-    struct positive positive = {.inverse = read_unit(p, step->request->context, id, unit)};
-    float distance = 0;
+    float coefficient = p->positive[i], distance = 0;
     if (p->score == SCORE_DISTANCE) {
-        for (uint32_t j = 0; j < step->dim; j++) distance += (target[j] - unit[j]) * (target[j] - unit[j]);
-        distance = loss_distance(distance, 0);
-        positive.score = step->request->loss.margin - distance;
+        distance = loss_distance(p->positive[i], 0);
+        coefficient = step->request->loss.margin - distance;
         make_distances(p, i, apart);
-    } else {
-        rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
     }
-    positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
-        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, positive_place(p, i)), p->scores + i * p->stride,
-                           p->context_ids, (uint32_t)p->negatives, step->stage->shared.masked ? id : DRAW_NONE, step->scale);
-    if (p->score == SCORE_DISTANCE) end_distances(p, i, apart, positive.coefficient /= distance);
-    return positive;
+        step->backend->rows->learn_shared(&step->request->loss, &coefficient, cpu_positive_weights(step, positive_place(p, i)),
+                                          p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives,
+                                          step->stage->shared.masked ? id : DRAW_NONE, step->scale);
+    if (p->score == SCORE_DISTANCE) end_distances(p, i, apart, coefficient /= distance);
+    return coefficient;
 }
 
 /* Does for relations what learn_example() does for negatives: a softmax over all relations, in which the triple's own relation is the positive. */
@@ -632,24 +640,24 @@ static void gain_pair(const struct product *p, uint64_t i, float *gain, struct c
     }
 }
 
-/* Adds the positive's part to the target's gradient, and writes the positive's own gradient. */
-static void gain_positive(const struct product *p, uint64_t i, const struct positive *positive, const float *unit, float *gain) {
+/* Adds the positive's part to the target's gradient, and writes the positive's own gradient. inverse: what make_unit() returned for unit[width]. */
+static void gain_positive(const struct product *p, uint64_t i, float coefficient, float inverse, const float *unit, float *gain) {
     const struct step *step = p->step;
     const float *target = p->target + i * p->width;
     float *gradient = p->context_gradient + positive_place(p, i) * step->span;
-    float along = p->score == SCORE_COSINE ? positive->score : p->score == SCORE_DISTANCE;
-    float factor = positive->coefficient * (p->score == SCORE_DISTANCE ? 1 : positive->inverse);
+    float along = p->score == SCORE_COSINE ? p->positive[i] : p->score == SCORE_DISTANCE;
+    float factor = coefficient * (p->score == SCORE_DISTANCE ? 1 : inverse);
     memset(gradient, 0, step->span * sizeof(float));
-    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]), gain[j] += positive->coefficient * unit[j];
+    for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]), gain[j] += coefficient * unit[j];
 }
 
-/* Writes the gradients of an example's target and positive. gain[width]: negatives' part of the target's gradient. */
-static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain, struct cpu_scratch *scratch) {
+/* Writes the gradients of an example's target and positive. coefficient: the positive's. gain[width]: negatives' part of the target's gradient. */
+static void gain_example(const struct product *p, uint64_t i, float coefficient, float *gain, struct cpu_scratch *scratch) {
     const struct step *step = p->step;
     float *unit = scratch->logits + TILE * p->width, *product = unit;
     uint64_t place = positive_place(p, i);
-    read_unit(p, step->request->context, p->context_ids[place], unit);
-    gain_positive(p, i, positive, unit, gain);
+    float inverse = read_unit(p, step->request->context, p->context_ids[place], unit);
+    gain_positive(p, i, coefficient, inverse, unit, gain);
     if (p->of && step->request->loss.cubes > 0) {
         read_row(p, step->request->context, p->context_ids[place], unit);
         add_cubes(p, unit, p->context_gradient + place * step->span);
@@ -659,29 +667,38 @@ static void gain_example(const struct product *p, uint64_t i, const struct posit
     if (p->of) gain_factors(p, i, product, scratch);
 }
 
-static void work_tile(const struct product *p, uint64_t first, uint64_t count, struct cpu_scratch *scratch) {
-    float *gains = scratch->logits, *unit = gains + TILE * p->width;
-    float *apart = gains + TILE * p->width + CPU_PANEL * DEPTH + TRIPLE_ROWS * p->width;
-    score_tile(p, first, count);
-    struct positive positive[TILE];
+static void learn_tile(const struct product *p, uint64_t first, uint64_t count, struct cpu_scratch *scratch) {
+    float *gains = scratch->logits, *apart = gains + TILE * p->width + CPU_PANEL * DEPTH + TRIPLE_ROWS * p->width;
+    float coefficient[TILE];
     for (uint64_t i = 0; i < count; i++)
         if (p->relations) learn_relation(p, first + i, apart);
-        else positive[i] = learn_example(p, first + i, unit, apart);
+        else coefficient[i] = learn_example(p, first + i, apart);
     if (p->step->request->loss_only) return;
     gain_of_tile(p, first, count, gains);
     for (uint64_t i = 0; i < count; i++)
         if (p->relations) gain_pair(p, first + i, gains + i * p->width, scratch);
-        else gain_example(p, first + i, &positive[i], gains + i * p->width, scratch);
+        else gain_example(p, first + i, coefficient[i], gains + i * p->width, scratch);
 }
 
-static int work_tiles(void *context, unsigned worker) {
-    struct product *p = context;
+/* Computes, for each tile of examples, scores (score = 1), loss and gradients (learn = 1), or both while the scores are in the cache. */
+static int work_tiles(struct product *p, unsigned worker, int score, int learn) {
+    struct cpu_scratch *scratch = &p->step->backend->scratch[worker];
     uint64_t at, end;
     while (pool_take(&p->taken, (p->examples + TILE - 1) / TILE, 1, &at, &end)) {
-        uint64_t first = at * TILE, left = p->examples - first;
-        work_tile(p, first, left < TILE ? left : TILE, &p->step->backend->scratch[worker]);
+        uint64_t first = at * TILE, left = p->examples - first, count = left < TILE ? left : TILE;
+        if (score) score_tile(p, first, count, scratch->logits);
+        if (learn) learn_tile(p, first, count, scratch);
     }
     return 0;
+}
+static int score_tiles(void *product, unsigned worker) {
+    return work_tiles(product, worker, 1, 0);
+}
+static int learn_tiles(void *product, unsigned worker) {
+    return work_tiles(product, worker, 0, 1);
+}
+static int score_and_learn_tiles(void *product, unsigned worker) {
+    return work_tiles(product, worker, 1, 1);
 }
 
 /* ---- 3: by negative ---- */
@@ -733,15 +750,26 @@ static int run(struct product *p, pool_job *job) {
     return pool_run(p->step->backend->pool, job, p);
 }
 
+/* Sums what is a partial sum over the ranks' columns. */
+static int sum_scores(const struct product *p) {
+    struct ranks *ranks = p->step->backend->ranks;
+    uint64_t squares = p->score == SCORE_DISTANCE ? p->examples + p->negatives : 0, positives = p->relations ? 0 : p->examples;
+    return ranks_sum(ranks, p->scores, p->examples * p->stride) || ranks_sum(ranks, p->positive - squares, squares + positives) ? -1 : 0;
+}
+
+/* Multiplies all tiles, and computes their loss and gradients. */
+static int run_tiles(struct product *p) {
+    if (!p->step->parted) return run(p, score_and_learn_tiles);
+    return run(p, score_tiles) || sum_scores(p) || run(p, learn_tiles) ? -1 : 0;
+}
+
 /* Pass 1 with shared negatives: computes every example's loss, its target's gradient, and the gradient of each context's place. */
 static int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     const struct shared_negatives *shared = &step->stage->shared;
     const struct loss_options *loss = &step->request->loss;
     int loss_only = step->request->loss_only, relations = shared->relations && loss->relations > 0;
-    if ((loss->kind != LOSS_SOFTMAX && loss->kind != LOSS_LOGISTIC) || step->parted)
-        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    if (shared_product_check(&step->stage->pool, loss, step->dim)) return -1;
+    if (shared_product_check(&step->stage->pool, loss, step->dim, step->parted)) return -1;
     step->backend->shared.losses[0] = 0;
     for (int part = 0; part < 1 + relations; part++) {
         struct product p = {.step = step,
@@ -757,7 +785,7 @@ static int cpu_pass_shared(struct step *step) {
                             .target_ids = all->target,
                             .context_ids = all->context};
         p.stride = whole_panels(p.negatives);
-        if (grow(&p, loss_only) || run(&p, read_rows) || run(&p, work_tiles) || (!loss_only && run(&p, gain_panels))) return -1;
+        if (grow(&p, loss_only) || run(&p, read_rows) || run_tiles(&p) || (!loss_only && run(&p, gain_panels))) return -1;
     }
     if (!relations && !loss_only && shared->relations)
         memset(step->backend->shared.target_gradient, 0, shared->relations * step->span * sizeof(float));

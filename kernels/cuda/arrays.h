@@ -162,6 +162,15 @@ static inline struct shared_bytes shared_bytes(uint64_t examples, uint64_t negat
 static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms, int lengths) {
     return terms + (lengths ? 2 : 1) * (targets + contexts);
 }
+/* Ranks sum an array in chunks of at most EXCHANGE_CHUNK values (exchange_sum_array() in ranks.cuh). Return the number of values of a chunk that one
+ * rank sums, and the slots that a mailbox needs. */
+enum { EXCHANGE_CHUNK = 1 << 21 };
+static inline uint64_t exchange_share(uint64_t count, uint64_t ranks) {
+    return (count + ranks - 1) / ranks;
+}
+static inline uint64_t exchange_array_slots(uint64_t count, uint64_t ranks) {
+    return 2 * exchange_share(count < EXCHANGE_CHUNK ? count : EXCHANGE_CHUNK, ranks);
+}
 /* Returns the bytes of one rank's mailbox if `ranks` processes run on one machine: two boxes, used alternately, with 8 bytes for each slot of each
  * rank. */
 static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {

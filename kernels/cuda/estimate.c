@@ -148,14 +148,26 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
     return bytes;
 }
 
+/* Returns the bytes of a step with shared negatives. */
+static struct shared_bytes bytes_of_shared(const struct run *run) {
+    const struct example_pool *pool = &run->source->pool;
+    uint64_t shared = example_batch_negatives(run->source), relations = example_batch_relations(run->source), targets = run->sizes.targets;
+    uint64_t examples = targets ? (targets - relations) / example_shared_targets(pool) : 0;
+    return shared_bytes(examples, shared > relations ? shared : relations, run->request->target.layout.span, pool->product != PRODUCT_NONE);
+}
+
 /* Returns the bytes needed only with several ranks: the mailbox for exchanged values and, if squared norms are summed over ranks, one gradient sum
  * for each row, kept until the norms have arrived. 0 for one rank. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
+    int norms = request->rule->clip > 0, shared = example_batch_negatives(run->source) > 0;
     if (request->ranks < 2) return 0;
-    uint64_t slots = exchange_slots(n->targets, n->contexts, n->terms, request->loss.score == SCORE_COSINE);
-    uint64_t sums = request->rule->clip > 0 ? row_sum_bytes(n->targets, n->contexts, request->target.layout.span) : 0;
+    uint64_t slots = shared && !norms ? 0 : exchange_slots(n->targets, n->contexts, n->terms, request->loss.score == SCORE_COSINE);
+    uint64_t sums = norms ? row_sum_bytes(n->targets, n->contexts, request->target.layout.span) : 0;
+    struct shared_bytes bytes = bytes_of_shared(run);
+    uint64_t values = (bytes.scores > bytes.lengths ? bytes.scores : bytes.lengths) / sizeof(float);
+    if (shared && slots < exchange_array_slots(values, request->ranks)) slots = exchange_array_slots(values, request->ranks);
     return array(exchange_box_bytes(slots, request->ranks)) + array(sums);
 }
 
@@ -169,11 +181,10 @@ static uint64_t sum_arrays(const struct run *run) {
 
 static uint64_t learn_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
-    uint64_t span = run->request->target.layout.span, shared = example_batch_negatives(run->source);
-    const struct example_pool *pool = &run->source->pool;
-    uint64_t relations = example_batch_relations(run->source), examples = n->targets ? (n->targets - relations) / example_shared_targets(pool) : 0;
-    struct shared_bytes of_shared = shared_bytes(examples, shared > relations ? shared : relations, span, pool->product != PRODUCT_NONE);
-    if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths) + array(of_shared.gains);
+    uint64_t span = run->request->target.layout.span;
+    struct shared_bytes of_shared = bytes_of_shared(run);
+    if (example_batch_negatives(run->source))
+        return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths) + array(of_shared.gains);
     int cosines = run->request->loss.score == SCORE_COSINE;
     if (!run->learned) return 0;
     struct learn_bytes b = learn_bytes(n->blocks, n->targets + n->contexts, n->terms, span, cosines, run->source->pool.on);

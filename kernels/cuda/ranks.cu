@@ -308,7 +308,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     memset(view, 0, sizeof *view);
     if (!x) return 0;
     if (slots > x->capacity && grow(b, slots)) return -1;
-    if (++x->sequence == 0) x->sequence = 1; /* a step's sequence is never 0, since a new box contains zeros */
+    if (++x->sequence == 0) x->sequence = 2; /* never 0, since a new box contains zeros; even, since boxes are used in turn */
     uint64_t all = x->capacity * x->ranks->count, parity = (x->sequence & 1) * all;
     view->ranks = x->ranks->count;
     view->number = x->ranks->number;
@@ -337,6 +337,89 @@ int exchange_sum(struct backend *b, uint64_t first, uint64_t count) {
     CK(cudaStreamSynchronize(b->compute));
     if (ranks_sum(x->ranks, x->host, count)) return -1;
     CK(cudaMemcpyAsync(parts, x->host, count * sizeof *parts, cudaMemcpyHostToDevice, b->compute));
+    return 0;
+}
+
+/* ---- an array ----
+ *
+ * Near ranks share out a chunk's values: a rank receives the partial sums of its share from all others, sums them, and posts the sums to all. Per
+ * value each of G ranks so posts 2 (G - 1) / G words; if it posted its partial sums to all, it would post G - 1. All shares have the same number of
+ * slots, at least one, so every rank posts something to every other.
+ *
+ *   slots of a sender's box    0 .. share - 1: partial sums of the receiver's share    share .. 2 share - 1: sums of the sender's share
+ */
+struct chunk_view {
+    float *values;
+    uint64_t count, share; /* count: number of values; those past it are 0 */
+};
+
+static __device__ __forceinline__ float chunk_value(const struct chunk_view &c, uint64_t i) {
+    return i < c.count ? c.values[i] : 0;
+}
+static __device__ __forceinline__ void set_value(const struct chunk_view &c, uint64_t i, float value) {
+    if (i < c.count) c.values[i] = value;
+}
+
+static __global__ void post_shares(const __grid_constant__ struct exchange_view x, const __grid_constant__ struct chunk_view c) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t owner = (uint32_t)(i / c.share);
+    if (owner < x.ranks && owner != x.number) exchange_post_to(x, owner, i - owner * c.share, chunk_value(c, i));
+}
+
+static __global__ void sum_share(const __grid_constant__ struct exchange_view x, const __grid_constant__ struct chunk_view c) {
+    uint64_t slot = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, i = x.number * c.share + slot;
+    if (slot >= c.share) return;
+    float sum = exchange_collect(x, slot, chunk_value(c, i));
+    set_value(c, i, sum);
+    exchange_post(x, c.share + slot, sum);
+}
+
+static __global__ void take_sums(const __grid_constant__ struct exchange_view x, const __grid_constant__ struct chunk_view c) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t owner = (uint32_t)(i / c.share);
+    if (owner < x.ranks && owner != x.number) set_value(c, i, exchange_receive(x, owner, c.share + i - owner * c.share));
+}
+
+static __global__ void meet_ranks(const __grid_constant__ struct exchange_view x) {
+    exchange_post(x, 0, 0);
+    exchange_collect(x, 0, 0);
+}
+
+static int sum_near(struct backend *b, const struct exchange_view *view, float *values, uint64_t count) {
+    const struct chunk_view chunk = {values, count, exchange_share(count, view->ranks)};
+    unsigned whole = blocks_for(chunk.share * view->ranks, 256), own = blocks_for(chunk.share, 256);
+    post_shares<<<whole, 256, 0, b->compute>>>(*view, chunk);
+    CK_LAUNCH("post_shares");
+    sum_share<<<own, 256, 0, b->compute>>>(*view, chunk);
+    CK_LAUNCH("sum_share");
+    take_sums<<<whole, 256, 0, b->compute>>>(*view, chunk);
+    CK_LAUNCH("take_sums");
+    return 0;
+}
+
+static int sum_far(struct backend *b, const struct exchange_view *view, float *values, uint64_t count) {
+    CK(cudaMemcpyAsync(view->parts, values, count * sizeof *values, cudaMemcpyDeviceToDevice, b->compute));
+    if (exchange_sum(b, 0, count)) return -1;
+    CK(cudaMemcpyAsync(values, view->parts, count * sizeof *values, cudaMemcpyDeviceToDevice, b->compute));
+    return 0;
+}
+
+int exchange_sum_array(struct backend *b, float *values, uint64_t count) {
+    const struct exchange *x = b->exchange;
+    struct exchange_view view;
+    for (uint64_t first = 0; first < count; first += EXCHANGE_CHUNK) {
+        uint64_t here = count - first < EXCHANGE_CHUNK ? count - first : EXCHANGE_CHUNK;
+        if (exchange_begin(b, x->near_by ? exchange_array_slots(here, x->ranks->count) : here, &view)) return -1;
+        if (!view.box && here > view.capacity && exchange_begin(b, here, &view)) return -1; /* the first call found that ranks are far */
+        if (view.box ? sum_near(b, &view, values + first, here) : sum_far(b, &view, values + first, here)) return -1;
+    }
+    return 0;
+}
+
+int exchange_meet(struct backend *b, const struct exchange_view *view) {
+    if (!view->box) return 0;
+    meet_ranks<<<1, 1, 0, b->compute>>>(*view);
+    CK_LAUNCH("meet_ranks");
     return 0;
 }
 

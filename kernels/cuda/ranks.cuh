@@ -13,6 +13,7 @@
  *          together. Two boxes, used in turn, are enough: a rank that has finished a step has received a value of that step from
  *          every other rank, and a rank sends such a value only after it has finished the step before. Hence every step must post
  *          at least one value.
+ *          A whole array, such as the scores of shared negatives, is summed between two kernels: exchange_sum_array().
  *   far    all other ranks. Partial sums are posted to an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
@@ -35,14 +36,19 @@ struct exchange_view {
     uint32_t ranks, number, sequence;
 };
 
+/* Writes a value to a slot of another rank's mailbox. */
+static __device__ __forceinline__ void exchange_post_to(const struct exchange_view &x, uint32_t rank, uint64_t slot, float value) {
+    uint64_t word = (uint64_t)x.sequence << 32 | __float_as_uint(value);
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(x.peers[rank] + slot), "l"(word) : "memory");
+}
+
 static __device__ __forceinline__ void exchange_post(const struct exchange_view &x, uint64_t slot, float part) {
     if (!x.box) {
         x.parts[slot] = part;
         return;
     }
-    uint64_t word = (uint64_t)x.sequence << 32 | __float_as_uint(part);
     for (uint32_t r = 0; r < x.ranks; r++)
-        if (r != x.number) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(x.peers[r] + slot), "l"(word) : "memory");
+        if (r != x.number) exchange_post_to(x, r, slot, part);
 }
 
 /* Stores this rank's partial sum for a later kernel, which collects the sum over ranks. */
@@ -87,19 +93,21 @@ static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view
     return word;
 }
 
+/* Waits for the value that a rank posts to a slot of this rank's mailbox, and returns it. */
+static __device__ __forceinline__ float exchange_receive(const struct exchange_view &x, uint32_t rank, uint64_t slot) {
+    const uint64_t *at = x.box + rank * x.capacity + slot;
+    uint64_t word = exchange_word(at);
+    for (int again = 0; again < EXCHANGE_AGAIN && !exchange_has_come(x, word); again++) word = exchange_word(at);
+    if (!exchange_has_come(x, word)) word = exchange_wait(x, at, rank);
+    return __uint_as_float((uint32_t)word);
+}
+
 /* Waits for the other ranks' partial sums, and returns the sum over all ranks. own: the partial sum that this rank has posted. */
 static __device__ __forceinline__ float exchange_collect(const struct exchange_view &x, uint64_t slot, float own) {
     if (!x.box) return x.parts[slot];
     float sum = 0;
     for (uint32_t r = 0; r < x.ranks; r++) {
-        float part = own;
-        if (r != x.number) {
-            const uint64_t *at = x.box + r * x.capacity + slot;
-            uint64_t word = exchange_word(at);
-            for (int again = 0; again < EXCHANGE_AGAIN && !exchange_has_come(x, word); again++) word = exchange_word(at);
-            if (!exchange_has_come(x, word)) word = exchange_wait(x, at, r);
-            part = __uint_as_float((uint32_t)word);
-        }
+        float part = r != x.number ? exchange_receive(x, r, slot) : own;
         sum = r ? sum + part : part;
     }
     return sum;
@@ -168,6 +176,11 @@ int exchange_begin(struct backend *backend, uint64_t slots, struct exchange_view
 /* For `far` ranks only: enqueues on the compute stream that partial sums first .. first + count - 1 of the step are replaced by their sums over
  * ranks. */
 int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
+/* Enqueues on the compute stream that values[count], partial sums in GPU memory, are replaced by their sums over ranks. All ranks must call it with
+ * the same count. It begins steps of the exchange of its own, so the view of an earlier exchange_begin() can no longer be used. */
+int exchange_sum_array(struct backend *backend, float *values, uint64_t count);
+/* Enqueues that ranks wait for each other, in a step whose kernels may post nothing. */
+int exchange_meet(struct backend *backend, const struct exchange_view *view);
 /* Waits for an event that is recorded after a step. Returns -1 after fail() if another rank has not sent its partial sums in time. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
 

@@ -714,7 +714,7 @@ static int launch_rows(struct backend *b, const struct stage *stage, const struc
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *sizes = &stage->sizes;
     const struct record_layout *layout = &request->target->spec.layout;
-    int learned = learn_is_wanted(stage, request);
+    int learned = learn_is_wanted(stage, request), shared = stage->shared.count > 0, parted = b->exchange && !request->apart;
     struct sums k = sums_for(layout, learned);
     struct step_view v;
     struct learn_view l;
@@ -724,13 +724,14 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     if (!sizes->blocks) return 0;
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v)) return -1;
     uint64_t slots = exchange_slots(stage->capacity.targets, stage->capacity.contexts, stage->capacity.terms, request->loss.score == SCORE_COSINE);
-    if (!request->apart && exchange_begin(b, slots, &v.exchange)) return -1;
+    if (parted && !shared && exchange_begin(b, slots, &v.exchange)) return -1;
     /* first half, from old rows: by matrix products, by the passes of step_learn.cuh, or by the kernels of step_dots.cu */
-    if (stage->shared.count ? shared_launch(b, stage, request, &v, &l)
-        : learned           ? learn_launch(b, stage, request, &v, &l)
-                            : cuda_launch_dots(b, stage, &v))
+    if (shared ? shared_launch(b, stage, request, &v, &l) : learned ? learn_launch(b, stage, request, &v, &l) : cuda_launch_dots(b, stage, &v))
         return -1;
-    return request->loss_only ? 0 : launch_rows(b, stage, &k, &v, &l);
+    if (request->loss_only) return 0;
+    /* shared_launch() has summed all scores; only squared norms are still exchanged */
+    if (parted && shared && request->rule->clip > 0 && (exchange_begin(b, slots, &v.exchange) || exchange_meet(b, &v.exchange))) return -1;
+    return launch_rows(b, stage, &k, &v, &l);
 }
 
 static uint64_t cold_bytes(const struct backend_table *table) {

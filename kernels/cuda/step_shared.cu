@@ -5,6 +5,7 @@
  *   gather     one group of threads for each row: U [T x span] of targets, V [K x span] of negatives (both scaled to length 1 for
  *              cosines, measured for distances), and the positives' scores
  *   cuBLAS     Z = U V^T
+ *   ranks      only if ranks share the columns: sums Z, the positives' scores and, for distances, the squares of rows over ranks
  *   learn      one thread block for each example: its loss, and its coefficients C, which replace Z
  *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
  *   sum        only for distances: the sums of the columns of C
@@ -43,7 +44,8 @@ struct shared_view {
     uint64_t stride;
     float *inverse[2];           /* [0] of each target, [1] of each candidate: 1 / length. For distances: the squared length; after learn and sum
                                   * the factor with which the row is added to its own gradient */
-    float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
+    float *positive_inverse;     /* [T] 1 / length; for distances the squared distance. inverse[0] and then inverse[1] come after it in memory */
+    float *positive_score, *positive_coefficient; /* [T] the score is not used for distances */
 };
 
 /* Returns T. */
@@ -174,8 +176,7 @@ __global__ void __launch_bounds__(CTA) gather(const __grid_constant__ struct ste
     float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
     if (s.distance) { /* the positive's distance is computed exactly, from the difference of the rows */
         add_row<VEC>(w, -1, x);
-        float apart = loss_distance(dot_of_group<G, VEC>(w, w), 0);
-        of_positive = apart, score = s.loss.margin - apart;
+        of_positive = dot_of_group<G, VEC>(w, w);
     }
     if (!row.written) return;
     write_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, threadIdx.x % G, v.quads);
@@ -273,6 +274,12 @@ __device__ void end_example(const struct step_view &v, const struct shared_view 
     }
 }
 
+/* Returns the score of an example's positive. *apart: its distance; 1 if scores are not distances. */
+__device__ float score_of_positive(const struct shared_view &s, uint32_t at, float *apart) {
+    *apart = s.distance ? loss_distance(s.positive_inverse[at], 0) : 1;
+    return s.distance ? s.loss.margin - *apart : s.positive_score[at];
+}
+
 /* Computes loss and coefficients of the softmax loss (losses.h). One thread block for each example. */
 __global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x, count = candidates_of(s);
@@ -286,8 +293,7 @@ __global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struc
         score = scores[own_place];
         if (s.distance) apart = loss_distance(squares + s.inverse[SIDE_CONTEXT][own_place], score), score = s.loss.margin - apart;
     } else {
-        score = s.positive_score[at];
-        if (s.distance) apart = s.positive_inverse[at];
+        score = score_of_positive(s, at, &apart);
     }
     struct power_sum all = {0, -INFINITY, 0};
     for (uint32_t i = 4 * threadIdx.x; i < count; i += 4 * LEARN_CTA) add_scores(all, read_scores(s, scores, ids, i, count, own, squares), inverse);
@@ -341,9 +347,9 @@ __global__ void __launch_bounds__(LEARN_CTA)
     loss = across<LEARN_CTA>(loss, plus());
     if (s.distance) sum = across<LEARN_CTA>(sum, plus());
     if (threadIdx.x) return;
-    float z = s.positive_score[at] * inverse, weight = s.weights ? s.weights[positive_place(s, at)] : 1.0f;
+    float apart, z = score_of_positive(s, at, &apart) * inverse, weight = s.weights ? s.weights[positive_place(s, at)] : 1.0f;
     loss += (double)weight * softplus(-z);
-    end_example(v, s, at, 0, factor * weight * sgns_coefficient(z, 1.0f), s.distance ? s.positive_inverse[at] : 1, loss, sum);
+    end_example(v, s, at, 0, factor * weight * sgns_coefficient(z, 1.0f), apart, loss, sum);
 }
 
 /* For distances: sets each candidate's factor in its own gradient, minus the sum of its column of C. A thread block sums 32 columns. */
@@ -483,12 +489,6 @@ struct shared_kernels kernels_of_rows(const struct step_view *v) {
     return kernels_for_few<kernels_of<float32_rows>::family>(v->quads, false);
 }
 
-int check(const struct step_request *request, const struct step_view *v, const struct example_pool *pool) {
-    if ((request->loss.kind != LOSS_SOFTMAX && request->loss.kind != LOSS_LOGISTIC) || has_parts(v))
-        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    return shared_product_check(pool, &request->loss, v->dim);
-}
-
 int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct shared_view *s) {
     uint32_t each = example_shared_targets(&stage->pool);
     uint64_t relations = stage->shared.relations, examples = (stage->capacity.targets - relations) / each, negatives = stage->shared.count;
@@ -515,10 +515,10 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     s->gains = s->product ? (float *)b->shared_gains.data : v->target_gradients;
     s->scores = (float *)b->shared_scores.data;
     s->stride = shared_stride(negatives);
-    s->inverse[SIDE_TARGET] = lengths;
-    s->positive_inverse = lengths + examples;
-    s->positive_score = lengths + 2 * examples;
-    s->positive_coefficient = lengths + 3 * examples;
+    s->positive_score = lengths;
+    s->positive_coefficient = lengths + examples;
+    s->positive_inverse = lengths + 2 * examples;
+    s->inverse[SIDE_TARGET] = lengths + 3 * examples;
     s->inverse[SIDE_CONTEXT] = lengths + 4 * examples;
     return 0;
 }
@@ -560,6 +560,14 @@ int multiply_gains(struct backend *b, const struct step_view *v, const struct sh
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
 }
 
+/* Sums what is a partial sum over the ranks' columns. */
+int sum_over_ranks(struct backend *b, const struct shared_view *s) {
+    float *first = s->pairs ? s->inverse[SIDE_TARGET] : s->positive_inverse, *end = s->inverse[SIDE_CONTEXT] + candidates_of(*s);
+    if (exchange_sum_array(b, s->scores, s->examples * s->stride)) return -1;
+    if (s->distance) return exchange_sum_array(b, first, (uint64_t)(end - first));
+    return s->pairs ? 0 : exchange_sum_array(b, s->positive_score, s->examples);
+}
+
 int sum_of_columns(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     if (!s->distance) return 0;
     sum_columns<<<blocks_for(candidates_of(*s), 32), 32 * SUM_ROWS, 0, b->compute>>>(*v, *s);
@@ -572,12 +580,13 @@ int sum_of_columns(struct backend *b, const struct step_view *v, const struct sh
 int shared_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct learn_view *l) {
     struct shared_view s;
     struct shared_kernels k = kernels_of_rows(v);
+    int parted = b->exchange && !request->apart;
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
     l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
-    if (check(request, v, &stage->pool) || fill_shared(b, stage, request, v, &s)) return -1;
+    if (shared_product_check(&stage->pool, &request->loss, v->dim, parted) || fill_shared(b, stage, request, v, &s)) return -1;
     uint64_t examples = s.examples, rows = examples + s.negatives;
     if (s.product && launch(b, k.multiply, dim3(s.examples), v, &s, "multiply")) return -1;
-    if (launch_rows(b, k.gather, rows, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
+    if (launch_rows(b, k.gather, rows, &k, v, &s, "gather") || multiply_scores(b, v, &s) || (parted && sum_over_ranks(b, &s))) return -1;
     (s.loss.kind == LOSS_LOGISTIC ? learn_by_pairs : learn)<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
     if (!request->loss_only) {
@@ -593,6 +602,7 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     }
     begin_pairs(&s);
     if (launch(b, k.pair_up, dim3(s.examples + s.relations), v, &s, "pair_up") || multiply_scores(b, v, &s)) return -1;
+    if (parted && sum_over_ranks(b, &s)) return -1;
     learn<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
     if (request->loss_only) return 0;

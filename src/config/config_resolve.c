@@ -607,9 +607,9 @@ static int check_shared(const struct config *c) {
                     config_choice_name("train", "loss", c->train_loss));
     if (!c->negatives_count)
         return fail("negatives.per = batch with negatives.count = 0 leaves a batch no negatives to share; set negatives.count above 0");
-    if (config_ranks(c) > 1)
-        return fail("%s = %s is trained by one process, and there are %u%s", triples ? "examples.mode" : "negatives.per",
-                    triples ? "triple" : "batch", config_ranks(c), triples ? "" : "; set negatives.per = example");
+    if (config_ranks(c) > 1 && c->train_score == SCORE_COSINE)
+        return fail("negatives.per = batch with train.score = cosine is trained by one process, and there are %u; set train.score = dot%s",
+                    config_ranks(c), triples ? "" : ", or negatives.per = example");
     if (c->negatives_count != COUNT_ALL && c->train_batch != COUNT_AUTO && c->negatives_count &&
         c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
         return fail("negatives.per = batch with train.batch = %" PRIu64 " and negatives.count = %" PRIu64
@@ -686,6 +686,9 @@ static int check_ranks(const struct config *c) {
                     c->optimizer_rule == RULE_ROWWISE_ADAM ? "adam" : "adagrad");
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
+    if (config_has_complex(c) && c->model_dim / 2 < ranks)
+        return fail("model.dim = %" PRIu64 " makes %" PRIu64 " complex numbers (train.product = %s), fewer than there are ranks to share them out, %u",
+                    c->model_dim, c->model_dim / 2, config_choice_name("train", "product", c->train_product), ranks);
     return 0;
 }
 

@@ -130,19 +130,19 @@ int copies_train(struct copies *c, const struct hogwild_request *request, struct
     return c->ops->copies_merge(c->merged[TABLE_TARGET]) || c->ops->copies_merge(c->merged[TABLE_CONTEXT]) ? -1 : 0;
 }
 
-/* ---- runs that only one process trains ---- */
+/* ---- runs that one process trains ---- */
 
 /* How many times as fast one H100 trained lock-free as it, or 2 or 4, trained in exact steps, for texts and graphs (scripts/results/gpus.md). */
 static const double GAIN_OF_WALKS = 4.1, GAIN_OF_TWO = 5.5, GAIN_OF_FOUR = 9.2;
 
-/* Returns 1, and writes the reason, if only one process can train this kind of run. */
+/* Returns 1, and writes the reason, if only one process can train this kind of run, or if one GPU is expected to train it faster than several. */
 static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
     uint64_t gpus = c->device_gpus;
     if (c->train_update == UPDATE_HOGWILD)
         snprintf(why, GPUS_WHY, "trained lock-free, which is about %.1f times as fast on one GPU as exact steps on %" PRIu64,
                  c->examples_mode == MODE_WALK ? GAIN_OF_WALKS : gpus < 4 ? GAIN_OF_TWO : GAIN_OF_FOUR, gpus);
     else if (c->negatives_per == PER_BATCH)
-        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which only one GPU can train");
+        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), and several GPUs would send each other all scores of a batch");
     else if (RULE_BY_ROW(c->optimizer_rule))
         snprintf(why, GPUS_WHY, "optimizer.rule = %s needs all columns of a row on one GPU",
                  config_choice_name("optimizer", "rule", c->optimizer_rule));

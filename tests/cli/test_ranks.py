@@ -31,6 +31,9 @@ MODES = {
                   "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
     "cosines": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adam", "lr": 0.01, "clip": 5},
                 "train": {"epochs": 10, "batch": 8, "effort": "quick"}},  # as several ranks train lists anywhere
+    "shared by a batch": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adagrad", "clip": 0.05},
+                          "negatives": {"per": "batch", "count": 9}, "examples": {"mode": "user", "targets": "all", "positives": 1},
+                          "train": {"epochs": 10, "batch": 8, "loss": "softmax", "score": "dot", "temperature": 0.5}},
     "hierarchical": {"train": {"steps": 40, "loss": "hierarchical"}},
     "glove": {"train": {"steps": 40, "batch": 32, "loss": "glove"}},
     "means": {"examples": {"mode": "cbow"}, "train": {"steps": 40}, "optimizer": {"rule": "adam"}},
@@ -190,10 +193,10 @@ LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 900, "batch": 128}
         "run": {"checkpoint_every": "100 steps"}}
 
 
-def interrupt(sptx, rank, number):
+def interrupt(sptx, rank, number, config=None):
     """Sends a signal to one of three ranks when the first checkpoint exists. Returns what mpirun wrote, its exit code, and the
-    time it took to end."""
-    process = subprocess.Popen(command(3, PROGRAM, "train", sptx.config(**LONG)), cwd=sptx.directory, env=ENVIRONMENT,
+    time it took to end. config: the name of the config file; None: one of the keys LONG."""
+    process = subprocess.Popen(command(3, PROGRAM, "train", config or sptx.config(**LONG)), cwd=sptx.directory, env=ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert wait_for(lambda: checkpoints(sptx), process)
     os.kill(process_of(rank, sptx.directory), number)
@@ -385,7 +388,10 @@ def test_a_run_uses_the_gpus_that_help_it(small):
     shared = ["--negatives.per=batch", "--train.loss=softmax", "--examples.mode=user", "--examples.targets=all", "--examples.positives=1"]
     plan = small("plan", *lists, *shared, "--device.gpus=4").stdout
     assert plan.splitlines()[-1].startswith("GPUs             1 of 4: batches share their negatives")
-    assert "columns" not in plan.splitlines()[-1]  # which negatives.per = batch refuses
+    assert "columns" not in plan.splitlines()[-1]  # which negatives.per = batch refuses with cosines
+    small.path("graph.tsv").write_text("".join(f"e{i % 7}\tr{i % 3}\te{i % 5}\n" for i in range(99)))
+    plan = small("plan", "--corpus.path=graph.tsv", "--corpus.format=triples", "--run.dir=graph", "--device.gpus=4").stdout.splitlines()[-1]
+    assert plan.startswith("GPUs             1 of 4: batches share their negatives") and plan.endswith("; device.share = columns uses all")
 
 
 def test_gpus_are_processes_that_the_program_begins(two_gpus):

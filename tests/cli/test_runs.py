@@ -70,9 +70,6 @@ def test_a_config_parses_and_says_the_same_again(sptx, name):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_config_trains_over_ranks_as_it_stands(sptx, name):
     keys = ["config", ROOT / "configs" / name, "--device.ranks=3"]
-    if "\nformat = triples\n" in (ROOT / "configs" / name).read_text():
-        assert "trained by one process" in sptx.refuses(*keys)
-        return
     if "\nper = batch\n" in (ROOT / "configs" / name).read_text():
         assert "trained by one process" in sptx.refuses(*keys)
         keys += ["--negatives.per=example"]  # as the sentence in the config says

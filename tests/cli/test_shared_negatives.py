@@ -105,6 +105,8 @@ def test_distinct_negatives_may_be_all_items(sptx):
     assert "181 different rows, and only 180 can be drawn;" in sptx.refuses("train", keys, "--negatives.count=181", "--overwrite")
 
 
-def test_ranks_are_refused(sptx):
+def test_ranks_need_dot_products(sptx):
     write(sptx, baskets())
-    assert "one process" in sptx.refuses("plan", config(sptx), "--device.ranks=2")
+    sentence = sptx.refuses("plan", config(sptx), "--device.ranks=2")
+    assert "train.score = cosine is trained by one process" in sentence and "train.score = dot, or negatives.per = example" in sentence
+    sptx("plan", config(sptx), "--device.ranks=2", "--train.score=dot")

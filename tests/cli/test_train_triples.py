@@ -96,7 +96,8 @@ def test_the_plan_counts_the_scores(sptx):
     (["--train.batch=100000", "--negatives.count=65536"], ["2^31"]),
     (["--train.batch=100000000", "--negatives.count=all"], ["2^31", "negatives.count = all"]),
     (["--train.batch=300000000", "--train.relations=1", "--negatives.count=1"], ["2^31", "10 relations and reciprocals", "train.relations = 0"]),
-    (["--device.ranks=2"], ["one process"]),
+    (["--device.ranks=2", "--train.score=cosine"], ["train.score = cosine", "one process", "there are 2", "train.score = dot"]),
+    (["--device.ranks=13"], ["model.dim = 24", "12 complex numbers", "train.product = complex", "13"]),
 ])
 def test_what_cannot_work_is_refused(sptx, keys, words):
     write(sptx)

@@ -491,7 +491,8 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "[train]\npatience = 2\n", "train.held_out = 0.01");
     REFUSES(TRIPLES "[negatives]\ncount = 0\n[train]\nloss = logistic\n", "negatives.count = 0", "no negatives to share");
     REFUSES(TRIPLES "[examples]\npositives = 2\n", "examples.positives is for lists");
-    REFUSES(TRIPLES "ranks = 2\n", "examples.mode = triple is trained by one process", "there are 2");
+    REFUSES(TRIPLES "ranks = 2\n[train]\nscore = cosine\n", "train.score = cosine is trained by one process", "there are 2", "train.score = dot");
+    REFUSES(TRIPLES "ranks = 4\n[model]\ndim = 6\n", "model.dim = 6 makes 3 complex numbers", "train.product = complex", "share them out, 4");
     REFUSES("[negatives]\ncount = all\n", "negatives.count = all", "it is window");
     REFUSES("[train]\nproduct = real\n", "train.product = real", "it is window");
     REFUSES("[train]\nproduct = translation\n", "train.product = translation", "it is window");
