@@ -624,8 +624,14 @@ int config_differences(const struct config *a, const struct config *b, char *out
     return used > 0;
 }
 
-void config_copy_number(struct config *to, const struct config *from, const struct config_key *key) {
-    if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
+void config_copy_value(struct config *to, const struct config *from, const struct config_key *key) {
+    if (key->type == TYPE_TEXT) {
+        const char *text = *config_text(from, key);
+        char *copy = mem_text(text, strlen(text), "the configuration");
+        if (!copy) return;
+        free(*config_text(to, key));
+        *config_text(to, key) = copy;
+    } else if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
         *config_count(to, key) = *config_count(from, key);
     else if (key->type == TYPE_REAL)
         *config_real(to, key) = *config_real(from, key);
@@ -638,13 +644,6 @@ void config_settle(struct config *config, const struct config *settled) {
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *key = &config_keys[i];
         if (!changes_numbers(key) || strcmp(config_text_of(config, key, text), "auto")) continue;
-        if (!strcmp(key->name, "corpus.columns")) {
-            char *columns = mem_text(settled->corpus_columns, strlen(settled->corpus_columns), "the configuration");
-            if (!columns) continue;
-            free(config->corpus_columns);
-            config->corpus_columns = columns;
-        }
-        if (key->type == TYPE_TEXT) continue;
-        config_copy_number(config, settled, key);
+        if (key->type != TYPE_TEXT || !strcmp(key->name, "corpus.columns")) config_copy_value(config, settled, key);
     }
 }

@@ -48,7 +48,7 @@ static int resolve_effort(struct config *c) {
 static void keep_value(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
-            config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
+            config_copy_value(config, before, config_find_key(keys[i][0], keys[i][1]));
 }
 
 /* Returns 1 if `before` was written by a version without train.effort; later versions write this key into every config.ini. */
@@ -114,7 +114,8 @@ static int choose_inits(struct config *c) {
     const char *of_triples = "normal 0 0.001";
     int triples = c->examples_mode == MODE_TRIPLE;
     return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
-                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) || config_has_counts(c) ? "word2vec" : "zeros")
+                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) || config_has_counts(c) ? "word2vec" : "zeros") ||
+                   choose_text(&c->model_relation_init, c->model_target_init)
                ? -1
                : 0;
 }
@@ -133,6 +134,7 @@ static int resolve_loss(struct config *c) {
     choose_real(&c->train_relations, 0);
     choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
     choose_real(&c->train_n3, triples && !is_distance(c) ? 0.05 : 0);
+    choose_real(&c->train_n3_warmup, 0);
     return choose_inits(c);
 }
 
@@ -568,16 +570,25 @@ static int check_triples(const struct config *c) {
         return fail("model.tied = yes works with examples.mode = triple only, and it is %s", mode);
     if (!triples && c->train_n3 > 0)
         return fail("train.n3 = %g works with examples.mode = triple only, and it is %s", c->train_n3, mode);
+    if (!triples && strcmp(c->model_relation_init, c->model_target_init))
+        return fail("model.relation_init = '%s' works with examples.mode = triple only, and it is %s", c->model_relation_init, mode);
+    if (c->train_n3_warmup > 0 && c->train_n3 == 0)
+        return fail("train.n3_warmup = %g raises the penalty train.n3, which is 0; leave it out", c->train_n3_warmup);
     if (!triples) return 0;
     if (product_is_complex(config_product(c)) && c->model_dim % 2)
         return fail("model.dim = %" PRIu64 " is odd, and with train.product = %s two columns are a number; set it to %" PRIu64
                     ", or train.product = real",
                     c->model_dim, product, c->model_dim + 1);
-    int targets = !strcmp(c->model_target_init, "zeros"), contexts = !strcmp(c->model_context_init, "zeros"); /* 1: these rows begin as zeros */
-    int rotation = c->train_product == TRAIN_ROTATION, heads = c->model_tied ? contexts : targets;
-    if (c->train_product == TRAIN_TRANSLATION ? targets && contexts : heads || (rotation && targets))
+    /* 1: these rows begin as zeros */
+    int contexts = !strcmp(c->model_context_init, "zeros"), relations = !strcmp(c->model_relation_init, "zeros");
+    int rotation = c->train_product == TRAIN_ROTATION, heads = c->model_tied ? contexts : !strcmp(c->model_target_init, "zeros");
+    if (c->train_product == TRAIN_TRANSLATION ? heads && contexts && relations : heads || (rotation && relations))
         return fail("model.%s_init = zeros with train.product = %s: rows of %s that begin as zeros never move, for their gradients are 0; leave "
-                    "it out", heads && c->model_tied ? "context" : "target", product, heads ? "heads" : "relations");
+                    "it out",
+                    heads && c->model_tied                                   ? "context"
+                    : !heads && config_is_given(c, "model", "relation_init") ? "relation"
+                                                                             : "target",
+                    product, heads ? "heads" : "relations");
     if (is_distance(c) && c->train_n3 > 0)
         return fail("train.n3 = %g: train.product = %s has no penalty; leave it out", c->train_n3, product);
     if (is_cosine(c) && c->train_relations > 0)

@@ -166,6 +166,11 @@ static int is_unbounded(const struct config *c) {
     return (data_of(c) & (OF_TEXT | OF_GRAPHS)) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
+/* Returns 1 for the keys of triples whose values were chosen for dot products, not for distances. */
+static int is_of_products(const struct sized_default *row) {
+    return strstr(row->key, "_init") || !strncmp(row->key, "n3", 2) || !strcmp(row->section, "optimizer");
+}
+
 /* Returns 1 if the key of this row of the table may be set. For lists, rows of [examples] and of negatives.per require may_share().
  *
  * The learning rate is not set if the user has set optimizer.rule, whose own default then applies; nor with a tree, since the
@@ -178,7 +183,10 @@ static int may_choose(const struct config *c, const struct sized_default *row) {
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
     if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
-    if (is_key(row, "train", "n3")) return c->train_score != SCORE_DISTANCE;
+    if (row->data == OF_TRIPLES && c->train_score == SCORE_DISTANCE && is_of_products(row)) return 0;
+    if (is_key(row, "optimizer", "initial_accumulator") && config_is_given(c, "optimizer", "rule")) return 0;
+    if (is_key(row, "train", "n3_warmup") && config_is_given(c, "train", "n3") && c->train_n3 == 0) return 0;
+    if (is_key(row, "model", "relation_init") && config_is_given(c, "model", "target_init")) return 0;
     if (is_key(row, "train", "relations")) return c->train_score != SCORE_COSINE;
     if (is_key(row, "train", "negative_weight")) return c->train_loss == LOSS_SOFTMAX && c->train_negative_power == 0;
     if (is_unbounded(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
@@ -230,7 +238,7 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
 void defaults_keep(struct config *config, const struct config *before) {
     for (const struct sized_default *row = table; row < table + ROWS; row++)
         if ((data_of(config) & row->data) && !config_is_given(config, row->section, row->key))
-            config_copy_number(config, before, config_find_key(row->section, row->key));
+            config_copy_value(config, before, config_find_key(row->section, row->key));
 }
 
 /* ---- help ---- */

@@ -208,10 +208,18 @@ static int enter_words(void *context, unsigned worker) {
     return 0;
 }
 
+static uint64_t index_slots(uint64_t size) {
+    return size / 4 * 5 + 16;
+}
+
+uint64_t words_index_bytes(uint64_t size) {
+    return index_slots(size) * sizeof(struct word_slot);
+}
+
 int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again) {
     struct indexing indexing = {.words = words};
     words_drop_index(words);
-    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
+    if (open_slots(words, index_slots(words->size))) return -1;
     mem_prefer_huge(words->slots, words->slot_count * sizeof *words->slots);
     if (pool_run(pool, enter_words, &indexing)) return -1;
     if (!indexing.twice) return 0;

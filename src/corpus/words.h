@@ -90,6 +90,8 @@ int words_place(struct words *words, uint64_t size);
  * their numbers, of all such pairs the one with the lowest *again. pool = NULL: only the calling thread works. */
 int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again);
 /* Frees the hash table. words_get() still works afterwards, but words can be neither found nor added. */
+/* Returns the bytes of the index that words_index() makes. */
+uint64_t words_index_bytes(uint64_t size);
 void words_drop_index(struct words *words);
 
 #endif

@@ -144,11 +144,11 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
                           "codes; take owner exact, or bfloat16");
     if (!o->shared && (o->owner || o->rank || o->ranks > 1))
         return fail_usage("owner, rank and ranks are of a shared table; `shared` gives its name");
-    if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))
+    if (!o->init || table_init_values(&out->init.rows, o->init, TABLE_TARGET, o->dim))
         return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
                           o->init ? o->init : "NULL");
-    if (!(table_init_reach(&out->init) <= FLT_MAX))
-        return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init),
+    if (!(table_init_reach(&out->init.rows) <= FLT_MAX))
+        return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init.rows),
                           (double)FLT_MAX);
     return 0;
 }
@@ -378,7 +378,7 @@ static int open_segment(struct sptx_table *table, struct table_options *how, con
     char about[SEGMENT_ABOUT];
     int n = snprintf(about, sizeof about, "version=" SPTX_VERSION " ranks=%u rows=%" PRIu64 " dim=%u owner=%s dtype=%u state_dtype=%u seed=%u "
                      "init=%d,%.9g,%.9g optimizer=%s lr=%.9g clip=%.9g count_rows=%u", ranks, o->rows, o->dim, o->owner ? "lock-free" : "exact",
-                     o->dtype, o->state_dtype, o->seed, (int)how->init.kind, how->init.a, how->init.b,
+                     o->dtype, o->state_dtype, o->seed, (int)how->init.rows.kind, how->init.rows.a, how->init.rows.b,
                      table->fixed ? "none" : rules_name(how->rule.rule), how->rule.lr, how->rule.clip, o->count_rows);
 #define NUMBER(name, fallback, lowest, highest, rules, help)  n += snprintf(about + n, sizeof about - (size_t)n, " " #name "=%.9g", how->rule.name);
 #define BY_RULE(name, fallback, lowest, highest, rules, help) NUMBER(name, fallback, lowest, highest, rules, help)

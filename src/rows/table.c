@@ -215,11 +215,12 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
-    if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
+    const struct init_values *init = first_values_of(&table->init, row);
+    if (taken || init->kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     float first[COLUMNS_MOST];
     memset(first, 0, weights->columns * sizeof *first); /* clears only the row's columns: clearing all of `first` took longer than drawing */
-    if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    if (!is_idle(table, row)) table_first_weights(init, table->seed, table->side, row, table->own, first);
     if (table->biases && ones_column(table) < weights->columns) first[ones_column(table)] = 1;
     values_write(&table->spec.layout, weights, record, first, weights->columns);
     return 0;
@@ -229,8 +230,8 @@ void table_first_record(const struct table *table, uint64_t row, char *record) {
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     float first[COLUMNS_MOST];
     first_records(table, record, 1);
-    if (table->init.kind == INIT_ZEROS) return;
-    table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    if (table->init.rows.kind == INIT_ZEROS) return;
+    table_first_weights(&table->init.rows, table->seed, table->side, row, table->own, first);
     values_write(&table->spec.layout, weights, record, first, weights->columns);
 }
 
@@ -279,7 +280,7 @@ uint64_t table_first_chunk(const struct table *table) {
  * written, since a backend's new memory is zero; on the CPU this memory is then allocated only when rows are first written. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: 1 if all rows have the same first record */
+    int result = 0, alike = !filling->origin && table->init.rows.kind == INIT_ZEROS && !table->init.later_from; /* alike: 1 if all rows have the same first record */
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
     if (alike && !filling->records[0] && !memcmp(filling->records, filling->records + 1, table->spec.layout.packed - 1)) return 0;

@@ -27,6 +27,14 @@ struct init_values {
 };
 /* Parses "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". Returns 0, or -1 without a message. */
 int table_init_values(struct init_values *values, const char *text, enum table_side side, uint32_t dim);
+/* The distributions of all first weights of a table. */
+struct first_values {
+    struct init_values rows, later; /* later: for the rows from later_from on */
+    uint64_t later_from;            /* 0: `rows` is for all rows */
+};
+static inline const struct init_values *first_values_of(const struct first_values *first, uint64_t row) {
+    return first->later_from && row >= first->later_from ? &first->later : &first->rows;
+}
 /* Returns the largest absolute value that a first weight can have; infinity if it is above float32's largest number. */
 double table_init_reach(const struct init_values *values);
 
@@ -42,7 +50,7 @@ struct table_options {
     int complex;           /* 1: columns are complex numbers (record.h), whose two parts belong to the same rank */
     struct rule_options rule;
     enum place weights, state;
-    struct init_values init;
+    struct first_values init;
     uint32_t seed;         /* seed from which first weights are drawn */
     const char *directory; /* directory of the working file, if weights or state are in a file. The caller owns the text; the table copies it */
     struct ranks *ranks;   /* the processes that divide the columns among them; owned by the caller; NULL: this process has all columns */
@@ -63,7 +71,7 @@ struct table {
     struct columns own;         /* this rank's columns */
     struct ranks *ranks; /* owned by the caller; NULL: this process has all columns */
     struct rule_options rule;
-    struct init_values init;
+    struct first_values init;
     uint32_t seed;
     enum table_side side;
     uint64_t idle; /* as `idle` of table_options */

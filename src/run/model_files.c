@@ -140,20 +140,26 @@ struct rule_options tables_rule(const struct config *config) {
 }
 
 /* Sets how a table's first weights are drawn. Returns 0, or -1 after fail(). */
-static int tables_first_values(struct init_values *out, const struct config *config, enum table_side side) {
-    const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
+static int read_init(struct init_values *out, const char *rows, const char *text, const struct config *config, enum table_side side) {
     if (table_init_values(out, text, side, (uint32_t)config->model_dim))
-        return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
-                    table_side_name(side), text);
+        return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M", rows, text);
     if (!(table_init_reach(out) <= FLT_MAX))
-        return fail("model.%s_init = '%s' draws numbers up to %.3g, and float32 ends at %.3g", table_side_name(side),
-                    text, table_init_reach(out), (double)FLT_MAX);
+        return fail("model.%s_init = '%s' draws numbers up to %.3g, and float32 ends at %.3g", rows, text, table_init_reach(out),
+                    (double)FLT_MAX);
     return 0;
 }
 
+/* Sets how a table's first weights are drawn. entities: rows of entities, before those of relations. Returns 0, or -1 after fail(). */
+static int tables_first_values(struct first_values *out, const struct config *config, enum table_side side, uint64_t entities) {
+    int targets = side == TABLE_TARGET, relations = targets && config->examples_mode == MODE_TRIPLE;
+    out->later_from = relations ? entities : 0;
+    if (relations && read_init(&out->later, "relation", config->model_relation_init, config, side)) return -1;
+    return read_init(&out->rows, table_side_name(side), targets ? config->model_target_init : config->model_context_init, config, side);
+}
+
 int tables_check_init(const struct config *config) {
-    struct init_values target, context;
-    return tables_first_values(&target, config, TABLE_TARGET) || tables_first_values(&context, config, TABLE_CONTEXT) ? -1 : 0;
+    struct first_values target, context;
+    return tables_first_values(&target, config, TABLE_TARGET, 0) || tables_first_values(&context, config, TABLE_CONTEXT, 0) ? -1 : 0;
 }
 
 int tables_init(struct table *table, enum table_side side, const struct config *config, const struct table_options *own,
@@ -170,7 +176,7 @@ int tables_init(struct table *table, enum table_side side, const struct config *
     options.state = (enum place)(side == TABLE_TARGET ? config->memory_target_state : config->memory_context_state);
     if ((int)options.weights == PLACE_AUTO || (int)options.state == PLACE_AUTO)
         return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), (int)options.weights == PLACE_AUTO ? "" : "_state");
-    if (tables_first_values(&options.init, config, side)) return -1;
+    if (tables_first_values(&options.init, config, side, own->init.later_from)) return -1;
     return table_init(table, side, &options, ops, backend);
 }
 
@@ -239,8 +245,8 @@ static int take_keys(struct model *model) {
     if (subwords_make(&model->vocab.subwords, &form, &model->vocab)) return -1;
     model->trained = args_of(config, &form);
     if (model->mode == MODE_AUTO) return 0; /* without config.ini the first values are unknown */
-    return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
-                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT) ? -1 : 0;
+    return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET, model->rows - model->vocab.lists) ||
+                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT, 0) ? -1 : 0;
 }
 
 /* Reads the keys with which the rows were trained; the defaults if config.ini is missing. */
@@ -415,7 +421,7 @@ int model_is_trained(const struct model *model, enum table_side side, uint64_t r
     if (model->mode == MODE_AUTO) return 1;
     for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
         uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
-        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count, 0}, first);
+        table_first_weights(first_values_of(&model->first[side], row), model->seed, side, row, (struct columns){column, count, 0}, first);
         for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) first[i] = bfloat16_value(bfloat16_nearest(first[i])); /* as filling did */
         model_weights(model, side, row, column, count, now);
         if (memcmp(now, first, count * sizeof *first)) return 1;

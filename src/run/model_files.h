@@ -51,7 +51,7 @@ uint64_t frozen_bytes(const struct frozen *frozen); /* returns the most bytes th
 /* Returns the optimizer options of a resolved config, as kernels use them. */
 struct rule_options tables_rule(const struct config *config);
 
-/* Checks that model.target_init and model.context_init can be parsed, before the corpus is read. Returns 0, or -1 after fail(). */
+/* Checks that model.target_init, model.context_init and model.relation_init can be parsed, before the corpus is read. Returns 0, or -1 after fail(). */
 int tables_check_init(const struct config *config);
 
 /* Opens a table, or this rank's columns of it. Places must not be "auto". Working files are created in run.dir. `own` gives rows, ranks and frozen
@@ -103,7 +103,7 @@ struct model {
     int reciprocal;     /* 1: after the relations' rows come as many rows of their reciprocals */
     enum example_product product; /* triples: how the rows of a head and a relation are multiplied */
     int documents;    /* 1: lists are documents (corpus.format) */
-    struct init_values first[2]; /* [table_side] first values of rows; an untrained row still has them */
+    struct first_values first[2]; /* [table_side] first values of rows; an untrained row still has them */
     uint32_t seed;               /* seed of these first values */
     struct model_extra added, added_lists, features; /* new items, which are rows from model->rows on, new lists, which are rows after these, and
                                                       * features; empty until features_open_of() */

@@ -328,6 +328,13 @@ double schedule_rate(const struct config *config, double done) {
     return lr - lr * (1 - config->optimizer_min_lr_ratio) * fallen(config->optimizer_schedule, after);
 }
 
+struct loss_options schedule_loss(const struct config *config, double done) {
+    struct loss_options loss = config_loss(config);
+    double share = done < config->train_n3_warmup ? fmax(done, 0) / config->train_n3_warmup : 1;
+    loss.cubes *= (float)(share * share);
+    return loss;
+}
+
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total) {
     uint64_t steps_per_epoch = (per_epoch + batch - 1) / batch, by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
     if (config->train_epochs && __builtin_mul_overflow(config->train_epochs, per_epoch, &by_epochs))

@@ -76,11 +76,14 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch);
 
-/* schedule: the length of a run, and the learning rate over it. */
+/* schedule: the length of a run, and its learning rate and penalty over it. */
 
 /* Returns the learning rate when a share `done` (0..1) of the run is done. Below optimizer.warmup it rises linearly from 0 to lr; then it falls
  * from lr to lr x min_lr_ratio: linearly for `linear`, along half a cosine for `cosine`. */
 double schedule_rate(const struct config *config, double done);
+/* Returns config_loss() when a share `done` (0..1) of the run is done: below train.n3_warmup, its penalty of cubes is train.n3 times the square of
+ * done / n3_warmup. */
+struct loss_options schedule_loss(const struct config *config, double done);
 
 /* Sets *total to the run's number of examples: that of train.epochs epochs or of train.steps steps, whichever is less. An epoch's last batch may
  * be smaller. Returns 0, or -1 after fail(). */

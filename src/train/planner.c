@@ -614,7 +614,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;
     settle_columns(p, config_columns(p->config));
-    plan->vocab_bytes = vocab_bytes(vocab);
+    plan->vocab_bytes = vocab_bytes(vocab) + (*p->config->train_evaluate ? words_index_bytes(vocab->size) : 0); /* its triples are looked up */
     p->ordering = subwords_making_bytes(&vocab->subwords) - subwords_bytes(&vocab->subwords);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;

@@ -422,6 +422,7 @@ static int open_tables(void *session) {
     context.rows = s->plan.items;
     context.first_row = 0;
     target.idle = s->vocab.subwords.rows - s->vocab.subwords.named;
+    target.init.later_from = s->plan.items;
     if (tables_init(&s->target, TABLE_TARGET, c, &target, s->ops, s->backend) ||
         tables_init(&s->context, TABLE_CONTEXT, c, &context, s->ops, s->backend))
         return -1;

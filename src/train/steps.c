@@ -76,7 +76,7 @@ struct step_request steps_request(const struct steps *s) {
     return (struct step_request){.target = s->target->store,
                                  .context = s->context->store,
                                  .rule = &s->target->rule,
-                                 .loss = config_loss(s->config),
+                                 .loss = schedule_loss(s->config, steps_share(s)),
                                  .lr = schedule_rate(s->config, steps_share(s)),
                                  .global_step = s->state.step,
                                  .mean = s->config->train_reduction == REDUCTION_MEAN};

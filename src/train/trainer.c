@@ -156,6 +156,7 @@ struct trainer {
     struct trainer_behind behind;
     char unwritten[4096]; /* why a checkpoint could not be written */
     struct metrics metrics;
+    struct triples_job *evaluation; /* what options->evaluate keeps between its calls */
 };
 
 enum { NOT_WRITTEN = 1 }; /* returned if a checkpoint cannot be written: older ones stay, and training continues */
@@ -512,8 +513,9 @@ static int trainer_evaluate(struct trainer *t) {
     uint64_t first, again;
     if (!*t->config->train_evaluate || !t->options->evaluate) return 0;
     if (model_live(&model, t->config, &s->vocab, t->steps.target, t->steps.context, t->corpus.stream)) return -1;
-    int result = words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&model, found);
-    words_drop_index(&model.vocab.words); /* training itself looks up no word */
+    int read = t->evaluation != NULL; /* 1: the names of the triples were looked up before */
+    int result = !read && words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&t->evaluation, &model, found);
+    if (!read) words_drop_index(&model.vocab.words); /* training itself looks up no word */
     if (result) return -1;
     struct standing now = trainer_standing(t, 0);
     if (trainer_follow(t)) return -1;
@@ -851,6 +853,7 @@ static int describe_run(void *user) {
 static int train_to_end(struct trainer *t) {
     int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe_run : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
+    if (!t->config->run_checkpoint) t->steps.state.seconds = seconds_trained(t); /* otherwise the last checkpoint has set it */
     note_end(t);
     if (!t->steps.state.pairs)
         warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
@@ -882,6 +885,7 @@ static int run_training(struct config *config, const struct trainer_options *opt
     if (!result) result = train_to_end(&t);
     trainer_leave_checkpoint(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
+    if (t.evaluation) options->evaluate(&t.evaluation, NULL, NULL);
     session_close(&t.session);
     metrics_close(&t.metrics);
     free(t.claim.checkpoint);

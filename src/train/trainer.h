@@ -21,6 +21,7 @@ struct trainer_score {
 struct gathered;
 struct held_out;
 struct model;
+struct triples_job;
 /* The wishes of the caller that are not in the config. */
 struct trainer_options {
     struct gathered *data; /* the corpus, if the calling program has handed it over (corpus/numbered.h); NULL: the files of corpus.path */
@@ -37,7 +38,7 @@ struct trainer_options {
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
     /* Ranks the triples of train.evaluate: evaluate_live() of vectors/evaluate.h. */
-    int (*evaluate)(const struct model *model, double found[4]);
+    int (*evaluate)(struct triples_job **kept, const struct model *model, double found[4]);
     struct trainer_score *score; /* where the score of the run's last checkpoint is stored; NULL: nowhere */
 };
 

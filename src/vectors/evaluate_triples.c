@@ -226,7 +226,9 @@ static int rank_all(struct triples_job *job, const struct config *config) {
     progress_start(&job->progress, "ranking", 1);
     if (!result) result = search_each(&job->search, job->count, 0, &calls, job);
     progress_end(&job->progress);
+    search_close(&job->search);
     mem_free(job->row, job->counts);
+    job->row = NULL, job->counts = NULL;
     return result;
 }
 
@@ -278,16 +280,21 @@ static void say_how(const struct triples_job *job) {
              model_items(job->model));
 }
 
+static int prepare(struct triples_job *job, const struct config *config) {
+    return run_triples_check(job->model) || read_held_out(job) || find_known(job, config ? (unsigned)config->device_threads : 0) || choose_sample(job)
+               ? -1 : 0;
+}
+
+static void release_job(struct triples_job *job) {
+    known_answers_release(&job->known);
+    mem_free(job->questions, job->sample);
+}
+
 int evaluate_triples(struct answer *answer, const struct model *model, const struct evaluate_request *request,
                      const struct config *config) {
-    struct triples_job job = {.model = model, .request = request};
-    int result = run_triples_check(model) || read_held_out(&job) || find_known(&job, config ? (unsigned)config->device_threads : 0) ||
-                         choose_sample(&job) || rank_all(&job, config) || add_numbers(&job, answer)
-                     ? -1 : 0;
-    if (!result && !model->live[TABLE_TARGET]) say_how(&job);
-    search_close(&job.search);
-    known_answers_release(&job.known);
-    mem_free(job.questions, job.sample);
+    ENDED_BY(release_job) struct triples_job job = {.model = model, .request = request};
+    int result = prepare(&job, config) || rank_all(&job, config) || add_numbers(&job, answer) ? -1 : 0;
+    if (!result) say_how(&job);
     return result;
 }
 
@@ -365,12 +372,26 @@ int evaluate_labelled(struct answer *answer, const struct model *model, const st
     return 0;
 }
 
-int evaluate_live(const struct model *model, double found[4]) {
+int evaluate_live(struct triples_job **kept, const struct model *model, double found[4]) {
     static const char *const names[] = {"mrr", "hits10", "triples", "among"};
     ENDED_BY(answer_release) struct answer answer = {.count = 0};
+    struct triples_job *job = *kept;
+    if (!model) {
+        if (job) release_job(job);
+        free(job);
+        *kept = NULL;
+        return 0;
+    }
     struct evaluate_request request = {.path = model->keys.train_evaluate, .reading = config_corpus(&model->keys)};
     request.reading.look.hints = 1;
-    int result = evaluate_triples(&answer, model, &request, NULL);
-    for (int i = 0; i < 4 && !result; i++) found[i] = answer_value(&answer, "", names[i]);
-    return result;
+    int is_first = !job;
+    if (is_first && !(job = *kept = mem_zalloc(1, sizeof *job, "held-out triples"))) return -1;
+    job->model = job->known.model = model;
+    job->request = &request;
+    memset(job->mrr, 0, sizeof job->mrr);
+    memset(job->hits, 0, sizeof job->hits);
+    job->popular = job->random = 0;
+    if ((is_first && prepare(job, NULL)) || rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
+    for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
+    return 0;
 }

@@ -2,8 +2,12 @@
 import json
 import random
 import re
+import signal
 
+import numpy
 import pytest
+
+from conftest import end, wait_for
 
 KEYS = {"model": {"dim": 24}, "negatives": {"count": 30}, "train": {"batch": 200, "epochs": 6}}
 
@@ -59,10 +63,32 @@ def test_held_out_triples_are_predicted(sptx, keys):
 def test_each_key_changes_the_rows(sptx):
     write(sptx)
     sptx("train", config(sptx), "--run.dir=plain")
-    for key in ("train.product=real", "train.product=rotation", "train.product=translation", "train.relations=0.1", "train.n3=0", "negatives.count=all", "negatives.exclude=no", "train.loss=logistic",
+    for key in ("train.product=real", "train.product=rotation", "train.product=translation", "train.relations=0.1", "train.n3=0", "train.n3_warmup=0.5",
+                "model.relation_init=normal 0 0.1", "negatives.count=all", "negatives.exclude=no", "train.loss=logistic",
                 "triples.reciprocal=no", "model.tied=no"):
         sptx("train", config(sptx), "--run.dir=other", "--overwrite", f"--{key}")
         assert sptx.tables("other") != sptx.tables("plain"), key
+
+
+def test_rows_of_relations_begin_as_they_are_told(sptx):
+    write(sptx)
+    sptx("train", config(sptx, model={"tied": "no", "context_init": "normal 0 0.05", "relation_init": "normal 0 0.4"}, optimizer={"lr": 1e-12}))
+    target, context = (numpy.load(sptx.checkpoint() / name)["weights"] for name in ("target.npy", "context.npy"))
+    entities = len(context)
+    assert target[:entities].std() == pytest.approx(.001, rel=.1) and target[entities:].std() == pytest.approx(.4, rel=.2)
+    assert context.std() == pytest.approx(.05, rel=.1)
+
+
+def test_a_run_whose_penalty_rises_goes_on_after_a_signal(sptx):
+    write(sptx)
+    name = config(sptx, train={"n3": 0.3, "n3_warmup": 0.7, "epochs": 100}, model={"relation_init": "normal 0 0.4"})
+    sptx("train", name, "--run.dir=whole")
+    process = sptx.start("train", name, "--run.dir=half", "--run.checkpoint_every=100 steps")
+    assert wait_for(lambda: sptx.path("half", "latest").exists(), process)
+    process.send_signal(signal.SIGINT)
+    end(process)
+    sptx("train", name, "--run.dir=half", "--resume")
+    assert sptx.tables("half") == sptx.tables("whole")
 
 
 def test_patience_ends_a_run(sptx):

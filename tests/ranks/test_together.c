@@ -62,7 +62,7 @@ static int open_table(struct table *table, struct backend *backend, int number, 
                                           .first_row = tables[number].first_row,
                                           .dim = tables[number].dim,
                                           .rule = {.rule = tables[number].rule, .count_rows = tables[number].rule == RULE_ADAM},
-                                          .init = {INIT_NORMAL, 0, 1},
+                                          .init = {.rows = {INIT_NORMAL, 0, 1}},
                                           .seed = 5,
                                           .ranks = ranks};
     return table_init(table, TABLE_TARGET, &options, &backend_cpu, backend);

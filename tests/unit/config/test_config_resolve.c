@@ -510,6 +510,9 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "[model]\ntarget_init = zeros\n[train]\nproduct = rotation\n", "model.target_init = zeros", "rows of relations");
     REFUSES(TRIPLES "[model]\ntarget_init = zeros\ncontext_init = zeros\n[train]\nproduct = translation\n", "model.context_init = zeros");
     REFUSES(TRIPLES "[model]\ndim = 25\n[train]\nproduct = rotation\n", "model.dim = 25 is odd", "train.product = rotation");
+    REFUSES(TRIPLES "[model]\nrelation_init = zeros\n[train]\nproduct = rotation\n", "model.relation_init = zeros", "rows of relations");
+    REFUSES("[model]\nrelation_init = normal 0 1\n", "model.relation_init = 'normal 0 1'", "it is window");
+    REFUSES(TRIPLES "[train]\nn3 = 0\nn3_warmup = 0.2\n", "train.n3_warmup = 0.2", "which is 0");
     REFUSES("[model]\ntied = yes\n", "model.tied = yes", "it is window");
     REFUSES("[train]\nn3 = 0.1\n", "train.n3 = 0.1", "it is window");
     REFUSES("[model]\ndim = all\n", "model.dim");

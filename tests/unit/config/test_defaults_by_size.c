@@ -336,7 +336,9 @@ static void triples_take_their_values_by_entities(void **state) {
                {14541, 272115, "thorough", "2000", "all", "1", "20", "0.05", "0.1", "0", 4000},
                {20000, 5000000, "thorough", "1000", "all", "1", "20", "0.05", "0.1", "0.25", 40},
                {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05", "0.2", "0.25", 40},
-               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0", "0.1", "0", 40}};
+               {999999, 5000000, "thorough", "200", "4000", "250", "20", "0.05", "0.2", "0.25", 40},
+               {1000000, 5000000, "thorough", "200", "4000", "250", "20", "0.1", "0.5", "0.25", 40},
+               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0.1", "0.5", "0", 40}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         config_release(&config);
         assert_int_equal(config_init(&config), 0);
@@ -350,6 +352,33 @@ static void triples_take_their_values_by_entities(void **state) {
         assert_value("train", "epochs", all[i].epochs);
         assert_value("train", "n3", all[i].n3);
         assert_value("optimizer", "lr", all[i].lr);
+        int many = all[i].entities >= 1000000;
+        assert_value("optimizer", "initial_accumulator", many ? "1" : "0");
+        assert_value("train", "n3_warmup", many ? "0.3" : "0");
+        assert_value("model", "target_init", "normal 0 0.001");
+        assert_value("model", "context_init", many ? "normal 0 0.05" : "normal 0 0.001");
+        assert_value("model", "relation_init", many ? "normal 0 0.4" : "normal 0 0.001");
+    }
+}
+
+/* Defaults of very many entities go together: a key that the user sets takes along those that make sense only with it. */
+static void keys_that_are_set_change_the_defaults_of_many_triples(void **state) {
+    static const struct {
+        const char *key, *section, *name, *value;
+    } all[] = {{"--train.n3=0", "train", "n3_warmup", "0"},
+               {"--optimizer.rule=adagrad", "optimizer", "initial_accumulator", "0"},
+               {"--model.target_init=normal 0 0.5", "model", "relation_init", "normal 0 0.5"},
+               {"--train.product=rotation", "model", "relation_init", "normal 0 0.001"},
+               {"--train.product=translation", "optimizer", "initial_accumulator", "0"},
+               {"--train.product=rotation", "optimizer", "lr", "0.1"},
+               {"--train.product=real", "optimizer", "lr", "0.5"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        config_release(&config);
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=triples");
+        set(all[i].key);
+        settle((struct data_size){.tokens = 10000000, .words = 1000000, .lists = 5000000, .relations = 40});
+        assert_value(all[i].section, all[i].name, all[i].value);
     }
 }
 
@@ -405,6 +434,7 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(exact_steps_of_graphs_keep_their_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(thorough_walks_are_for_large_graphs, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(triples_take_their_values_by_entities, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(keys_that_are_set_change_the_defaults_of_many_triples, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(only_a_softmax_weighs_the_negatives_of_triples, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(help_names_the_values, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static char run[256];
 static int set_up(void **state) {
     struct table_options zeros = {.rows = ROWS, .dim = 6, .rule = {.rule = RULE_ADAGRAD}, .seed = 3, .directory = run};
     struct table_options drawn = zeros;
-    table_init_values(&drawn.init, "word2vec", TABLE_TARGET, 6);
+    table_init_values(&drawn.init.rows, "word2vec", TABLE_TARGET, 6);
     struct pool *pool = pool_open(1);
     device = (struct backend){.ops = &fake_ops};
     report_clear();

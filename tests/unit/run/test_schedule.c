@@ -52,6 +52,17 @@ static void cosine(void **state) {
         assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
 }
 
+/* The penalty of cubes rises as the square of the share of n3_warmup that is done. */
+static void the_penalty_rises(void **state) {
+    struct config c = with(SCHEDULE_CONSTANT, 0.5, 0, 0);
+    c.examples_mode = MODE_TRIPLE, c.train_n3 = 0.5;
+    assert_true(schedule_loss(&c, 0).cubes == 0.5f);
+    c.train_n3_warmup = 0.25;
+    assert_true(schedule_loss(&c, 0).cubes == 0);
+    assert_near(schedule_loss(&c, 0.125).cubes, 0.125);
+    assert_true(schedule_loss(&c, 0.25).cubes == 0.5f && schedule_loss(&c, 1).cubes == 0.5f);
+}
+
 static void warmup(void **state) {
     struct config c = with(SCHEDULE_CONSTANT, 0.5, 0, 0.1);
     assert_true(schedule_rate(&c, 0) == 0);
@@ -87,7 +98,7 @@ int main(void) {
                                        cmocka_unit_test(linear),
                                        cmocka_unit_test(linear_is_near_word2vec_by_default),
                                        cmocka_unit_test(cosine),
-                                       cmocka_unit_test(warmup),
+                                       cmocka_unit_test(the_penalty_rises), cmocka_unit_test(warmup),
                                        cmocka_unit_test(a_warmup_reaches_lr_before_the_fall),
                                        cmocka_unit_test(outside_the_run_its_ends_count)};
     return cmocka_run_group_tests(tests, NULL, NULL);
