@@ -181,7 +181,7 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
  * graph's arcs by node is always on the GPU, since every step of a walk reads it. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
-    if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
+    if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0) + (w->labels ? sizeof *w->labels : 0));
     uint64_t starts = s->mode == EXAMPLE_TRIPLE ? 0 : (s->sentences + 1) * sizeof *s->starts;
     return s->tokens * (sizeof *s->ids + (s->weights ? sizeof *s->weights : 0)) + starts;
 }
@@ -262,7 +262,7 @@ FN uint32_t example_document(const struct example_source *s, uint64_t sentence) 
 
 /* ---- walks ---- */
 
-/* Returns a source whose sentences are the walks `drawn`. ids: [walks x length] nodes; starts: [walks + 1] each walk's first position. May only be
+/* Returns a source whose sentences are the walks `drawn`. ids: [walks x length]; starts: [walks + 1] each walk's first position. May only be
  * used for positions of these walks. */
 FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids, const uint64_t *starts) {
     struct example_source own = *s;

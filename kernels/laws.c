@@ -60,8 +60,9 @@ static uint32_t threshold(double chance) {
 
 void walks_set_biases(struct walks *walks, double p, double q, int directed) {
     double back = 1 / p, away = 1 / q, others = away > 1 ? away : 1;
-    int apart = !directed && !walks->alias && back > others;
+    int apart = !directed && !walks->alias && !walks->labels && back > others;
     double most = apart || back < others ? others : back;
+    walks->steps = walks->labels ? walks->length / 2 : walks->length - 1;
     walks->biased = p != 1 || q != 1;
     walks->mutual = !directed;
     walks->aside = apart ? (float)((back - others) / others) : 0;

@@ -4,7 +4,11 @@
  *   begins   at each node once,       once more,                          per_node times in all
  *            in a drawn order         in another order
  *
- * A walk of `length` nodes goes from a node to a neighbour, with a chance proportional to the arc's weight. With biases (Grover
+ * Over triples (RDF2Vec, Ristoski and Paulheim 2016), an arc has a label, the row of its triple's relation. A walk writes it between the two
+ * nodes: head, relation, tail = head, relation, tail ..; its draws are those of the same walk without labels. Such walks begin only at nodes
+ * that have arcs, `begun` in number, since a walk of one node trains nothing.
+ *
+ * A walk goes from a node to a neighbour, with a chance proportional to the arc's weight. With biases (Grover
  * and Leskovec 2016, node2vec), a walk that came from `before` to `at` multiplies the weight of the arc from `at` to x by
  *
  *   1 / p   x is `before`, the way back
@@ -45,17 +49,21 @@ struct walks {
     const uint32_t *neighbours; /* [arcs] rising within a node */
     const struct alias *alias;  /* [arcs] for weights: each node's alias table, in which `other` is relative to the node's first arc; NULL: all
                                  * arcs weigh the same */
-    uint64_t nodes, arcs;
-    uint32_t length;            /* nodes of a walk; 0: no graph: examples come from a corpus */
+    const uint32_t *labels;     /* [arcs] rows of the arcs' relations; NULL: a walk writes only nodes. Then arcs of a node may lead to one neighbour
+                                 * several times, with different labels, and have no weights */
+    const uint32_t *begins;     /* [begun] nodes at which walks begin, each once; NULL: all nodes */
+    uint64_t nodes, arcs, begun;
+    uint32_t length;            /* ids of a walk: its nodes, and with labels the relations between them; 0: no graph: examples come from a corpus */
     uint32_t per_node;          /* number of walks that begin at each node in an epoch */
+    uint32_t steps;             /* most steps of a walk: its nodes but the first */
     int biased;                 /* 1: the biases of node2vec; 0: first order */
     int mutual;                 /* 1: undirected: each arc has one in the opposite direction */
     uint32_t back, near_, away; /* thresholds, times 2^32, for accepting a candidate: the way back; a neighbour of `before`; any other node */
     float aside;                /* how much the way back's bias exceeds the largest other bias, in units of the latter */
 };
 
-/* Sets the biases. `aside` is used only for undirected graphs without weights, where every step has a way back whose arc weighs as much as the
- * others. */
+/* Sets the biases, and the steps that `length` allows. `aside` is used only for undirected graphs without weights and labels, where every step has a
+ * way back, by one arc that weighs as much as the others. */
 void walks_set_biases(struct walks *walks, double p, double q, int directed);
 
 /* A node, whose arcs are first .. first + degree - 1. */
@@ -74,16 +82,23 @@ FN struct walk_node walk_node(const struct walks *w, uint32_t id) {
 
 /* Returns the node where a walk begins. */
 FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
-    uint64_t pass = number / w->nodes;
-    struct shuffle order = shuffle_make(w->nodes, draw_at(seed, DRAW_SHUFFLE, pass + 1, epoch, 0));
-    return (uint32_t)shuffle_at(&order, number - pass * w->nodes);
+    uint64_t pass = number / w->begun;
+    struct shuffle order = shuffle_make(w->begun, draw_at(seed, DRAW_SHUFFLE, pass + 1, epoch, 0));
+    uint64_t place = shuffle_at(&order, number - pass * w->begun);
+    return w->begins ? portable_load32(w->begins + place) : (uint32_t)place;
+}
+
+/* Returns the neighbour to which a node's arc number `place` leads. *label: the arc's label, if arcs have labels. */
+FN uint32_t walk_follow(const struct walks *w, const struct walk_node *node, uint32_t place, uint32_t *label) {
+    if (w->labels) *label = portable_load32(w->labels + node->first + place);
+    return portable_load32(w->neighbours + node->first + place);
 }
 
 /* Returns a random neighbour, in proportion to the arcs' weights. first, second: random bits; if all arcs weigh the same, `second` is not used. */
-FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
+FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second, uint32_t *label) {
     uint64_t bits = (uint64_t)first << 32 | second;
-    uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree) : (uint32_t)((uint64_t)first * node->degree >> 32);
-    return portable_load32(w->neighbours + node->first + place);
+    return walk_follow(w, node, w->alias ? draw_alias(bits, w->alias + node->first, node->degree) : (uint32_t)((uint64_t)first * node->degree >> 32),
+                       label);
 }
 
 /* Returns 1 if an arc leads from `from` to `to`. */
@@ -101,11 +116,11 @@ FN int walk_has_arc(const struct walks *w, const struct walk_node *from, uint32_
 
 /* Returns the next node of a first-order walk. `drawn` must be kept for the next steps, which share a draw. */
 FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t step,
-                      const struct walk_node *at, struct draw4 *drawn) {
+                      const struct walk_node *at, struct draw4 *drawn, uint32_t *label) {
     uint32_t shared = w->alias ? 1 : 3; /* how many other steps share a draw */
     if (!(step & shared)) *drawn = draw_at(seed, DRAW_WALK, number, epoch, step / (shared + 1));
-    if (!w->alias) return walk_neighbour(w, at, draw_word_of(*drawn, step), 0);
-    return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1]);
+    if (!w->alias) return walk_neighbour(w, at, draw_word_of(*drawn, step), 0, label);
+    return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1], label);
 }
 
 /* Returns 1 if an arc leads from `from` to `to`. If arcs are mutual, the arcs of the node with fewer are searched. */
@@ -130,11 +145,11 @@ FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_
 
 /* Returns the next node of a biased walk, or DRAW_NONE if the candidate was refused. */
 FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
-                     const struct walk_node *at, const struct walk_node *before) {
+                     const struct walk_node *at, const struct walk_node *before, uint32_t *label) {
     struct draw4 drawn = draw_at(seed, DRAW_WALK, number, epoch, tries);
     uint32_t x;
     if (before->id != DRAW_NONE && w->aside > 0 && draw_unit(drawn.word[3]) * ((float)at->degree + w->aside) < w->aside) return before->id;
-    x = walk_neighbour(w, at, drawn.word[0], drawn.word[1]);
+    x = walk_neighbour(w, at, drawn.word[0], drawn.word[1], label);
     return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
@@ -155,17 +170,18 @@ FN double walk_mass(const struct walks *w, const struct walk_node *before, uint3
 }
 
 /* Adds up walk_mass() over the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one. With weights it
- * goes through the node's alias table, whose columns have two neighbours each. */
-FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop, double *sum) {
+ * goes through the node's alias table, whose columns have two neighbours each. *label: of the arc to that neighbour. */
+FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop, double *sum,
+                            uint32_t *label) {
     uint32_t x = DRAW_NONE;
     *sum = 0;
     for (uint32_t place = 0; place < at->degree; place++) {
         double other = w->alias ? 4294967295.0 - (double)w->alias[at->first + place].threshold : 0;
-        x = portable_load32(w->neighbours + at->first + place);
+        x = walk_follow(w, at, place, label);
         *sum += walk_mass(w, before, x, 4294967296.0 - other);
         if (*sum > stop) return x;
         if (other == 0) continue;
-        x = portable_load32(w->neighbours + at->first + w->alias[at->first + place].other);
+        x = walk_follow(w, at, w->alias[at->first + place].other, label);
         *sum += walk_mass(w, before, x, other);
         if (*sum > stop) return x;
     }
@@ -174,10 +190,10 @@ FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, c
 
 /* Returns the next node of a biased walk from `before` to `at`, by one draw, with the same distribution as walk_try(). */
 FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
-                              const struct walk_node *at, const struct walk_node *before) {
+                              const struct walk_node *at, const struct walk_node *before, uint32_t *label) {
     double all, passed, u = (double)(draw_pair(draw_at(seed, DRAW_WALK, number, epoch, tries), 0) >> 11) * (1.0 / 9007199254740992.0);
-    walk_add_masses(w, at, before, INFINITY, &all);
-    return walk_add_masses(w, at, before, portable_mul(u, all), &passed);
+    walk_add_masses(w, at, before, INFINITY, &all, label);
+    return walk_add_masses(w, at, before, portable_mul(u, all), &passed, label);
 }
 
 /* ---- a walk ---- */
@@ -188,6 +204,7 @@ struct walk {
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
+    uint32_t label;   /* if arcs have labels: of the arc that was drawn last; it led to `at`, unless the last candidate was refused */
     uint32_t refused; /* number of candidates for the next step that were refused so far */
 };
 
@@ -198,20 +215,23 @@ FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number,
     walk.before.id = DRAW_NONE;
     for (int i = 0; i < 4; i++) walk.drawn.word[i] = 0;
     walk.step = walk.tries = walk.refused = 0;
+    walk.label = DRAW_NONE;
     return walk;
 }
 
 /* Returns the next node of a biased walk, or DRAW_NONE if the candidate was refused and the caller must try again. */
 FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
-    if (walk->refused >= walk_most_tries(&walk->at)) return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
-    return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
+    if (walk->refused >= walk_most_tries(&walk->at)) return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before,
+                                                                              &walk->label);
+    return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before, &walk->label);
 }
 
 /* Tries to draw one more step; the candidate may be refused. Returns 0 if the walk has ended. */
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
-    if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
-    next = w->biased ? walk_biased_step(w, seed, epoch, walk) : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
+    if (walk->step >= w->steps || !walk->at.degree) return 0;
+    next = w->biased ? walk_biased_step(w, seed, epoch, walk)
+                     : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn, &walk->label);
     walk->tries++;
     walk->refused++;
     if (next == DRAW_NONE) return 1;
@@ -222,17 +242,29 @@ FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk
     return 1;
 }
 
-/* Writes DRAW_NONE to ids [length] after node number `last`, at which the walk has ended. */
-FN void walk_end(const struct walks *w, uint32_t last, uint32_t *ids) {
-    for (uint32_t step = last + 1; step < w->length; step++) ids[step] = DRAW_NONE;
+/* Writes to ids [length] the node at which a walk is, and before it the label of the arc that led there. Changes nothing if the last candidate was
+ * refused. */
+FN void walk_write(const struct walks *w, const struct walk *walk, uint32_t *ids) {
+    if (!w->labels) {
+        ids[walk->step] = walk->at.id;
+        return;
+    }
+    if (walk->refused) return;
+    ids[2 * walk->step] = walk->at.id;
+    if (walk->step) ids[2 * walk->step - 1] = walk->label;
 }
 
-/* Writes the nodes of a walk to ids [length]. */
+/* Writes DRAW_NONE to ids [length] after the node at which the walk has ended. */
+FN void walk_end(const struct walks *w, const struct walk *walk, uint32_t *ids) {
+    for (uint32_t place = walk->step * (w->labels ? 2 : 1) + 1; place < w->length; place++) ids[place] = DRAW_NONE;
+}
+
+/* Writes the ids of a walk to ids [length]. */
 FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
     struct walk walk = walk_begin(w, seed, number, epoch);
-    do ids[walk.step] = walk.at.id;
+    do walk_write(w, &walk, ids);
     while (walk_go(w, seed, epoch, &walk));
-    walk_end(w, walk.step, ids);
+    walk_end(w, &walk, ids);
 }
 
 /* ---- as a corpus ----
@@ -240,7 +272,7 @@ FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_
  * Walk `number` has positions number * length .. (number + 1) * length - 1; draws for its windows use them. */
 
 FN uint64_t walks_count(const struct walks *w) {
-    return w->nodes * w->per_node;
+    return w->begun * w->per_node;
 }
 FN uint64_t walks_positions(const struct walks *w) {
     return walks_count(w) * w->length;

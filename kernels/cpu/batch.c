@@ -32,15 +32,15 @@ static void draw_side_by_side(const struct example_source *s, uint64_t first, ui
     for (uint64_t i = 0; i < count; i++) {
         going[i].walk = walk_begin(&s->walks, s->seed, first + i, epoch);
         going[i].ids = ids + i * s->walks.length;
-        going[i].ids[0] = going[i].walk.at.id;
+        walk_write(&s->walks, &going[i].walk, going[i].ids);
     }
     while (left)
         for (uint64_t i = 0; i < left;) {
             struct walk *walk = &going[i].walk;
             if (walk_go(&s->walks, s->seed, epoch, walk)) {
-                going[i++].ids[walk->step] = walk->at.id;
+                walk_write(&s->walks, walk, going[i++].ids);
             } else {
-                walk_end(&s->walks, walk->step, going[i].ids);
+                walk_end(&s->walks, walk, going[i].ids);
                 going[i] = going[--left];
             }
         }
@@ -58,7 +58,7 @@ struct drawing {
     struct backend *backend;
     uint32_t epoch;
     uint64_t first, count;
-    uint32_t *ids; /* [count x length] where to store the walks' nodes; NULL: they are not needed */
+    uint32_t *ids; /* [count x length] where to store the walks' ids; NULL: they are not needed */
     _Atomic uint64_t taken;
 };
 

@@ -121,7 +121,7 @@ struct cpu_piece {
     uint64_t *at;     /* [count] corpus positions of these words */
     uint64_t count, capacity, at_capacity;
     uint64_t first, end; /* id[first] .. id[end - 1] are at the positions whose windows are built; the others are around these */
-    uint32_t *walk;      /* if sentences are walks: [walks x length] nodes of the walks that contain the positions */
+    uint32_t *walk;      /* if sentences are walks: [walks x length] ids of the walks that contain the positions */
     uint64_t *start;     /* [walks + 1] first position of each of these walks */
     uint64_t walk_capacity, start_capacity;
 };

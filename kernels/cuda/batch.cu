@@ -76,6 +76,12 @@ static int place_graph(struct backend *b, const struct walks *from, struct walks
         place_stream(b, SOURCE_NEIGHBOURS, from->neighbours, from->arcs * sizeof *from->neighbours, "a graph's arcs",
                      (const void **)&view->neighbours))
         return -1;
+    if (copy_to_gpu(b, SOURCE_BEGINS, from->begins, from->begins ? from->begun * sizeof *from->begins : 0, "the nodes where walks begin",
+                    (const void **)&view->begins))
+        return -1;
+    if (from->labels)
+        return place_stream(b, SOURCE_LABELS, from->labels, from->arcs * sizeof *from->labels, "the relations of triples",
+                            (const void **)&view->labels);
     return from->alias ? place_stream(b, SOURCE_WEIGHTS, from->alias, from->arcs * sizeof *from->alias, "a graph's weights",
                                       (const void **)&view->alias)
                        : 0;

@@ -31,21 +31,21 @@ namespace {
 
 enum { WALK_THREADS = 128 };
 
-/* The newest nodes of a walk, at most eight, before they are written to memory together. Memory is written in lines of at least 32 bytes, and
- * between two steps of a walk all threads read random addresses; so a line with one new node would leave the cache before the next node was
+/* The newest ids of a walk, at most eight, before they are written to memory together. Memory is written in lines of at least 32 bytes, and
+ * between two steps of a walk all threads read random addresses; so a line with one new id would leave the cache before the next one was
  * written. */
 struct held_places {
     enum { MOST = 8 };
-    uint32_t *ids; /* where the walk's nodes are written */
+    uint32_t *ids; /* where the walk's ids are written */
     uint32_t held[MOST] = {};
 
     __device__ explicit held_places(uint32_t *places) : ids(places) {
     }
-    __device__ void write(uint32_t step, uint32_t id) {
+    __device__ void write(uint32_t place, uint32_t id) {
 #pragma unroll
         for (int i = 0; i < MOST - 1; i++) held[i] = held[i + 1];
         held[MOST - 1] = id;
-        if (step % MOST == MOST - 1) write_whole(ids + step - (MOST - 1));
+        if (place % MOST == MOST - 1) write_whole(ids + place - (MOST - 1));
     }
     __device__ void write_whole(uint32_t *to) const {
         if ((uintptr_t)to % sizeof(uint4) == 0) {
@@ -56,7 +56,7 @@ struct held_places {
 #pragma unroll
         for (int i = 0; i < MOST; i++) to[i] = held[i];
     }
-    /* Writes the nodes that are not written yet, fewer than eight. */
+    /* Writes the ids that are not written yet, fewer than eight. */
     __device__ void end(uint32_t length) const {
 #pragma unroll
         for (uint32_t i = 1; i < MOST; i++)
@@ -67,10 +67,14 @@ struct held_places {
 __device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
     struct walk walk = walk_begin(&w, seed, number, epoch);
     struct held_places places(ids);
-    places.write(0, walk.at.id);
-    for (uint32_t step = 0; walk_go(&w, seed, epoch, &walk);)
-        if (walk.step != step) places.write(step = walk.step, walk.at.id);
-    for (uint32_t step = walk.step + 1; step < w.length; step++) places.write(step, DRAW_NONE);
+    uint32_t place = 0;
+    places.write(place++, walk.at.id);
+    while (walk_go(&w, seed, epoch, &walk)) {
+        if (walk.refused) continue;
+        if (w.labels) places.write(place++, walk.label);
+        places.write(place++, walk.at.id);
+    }
+    while (place < w.length) places.write(place++, DRAW_NONE);
     places.end(w.length);
 }
 

@@ -335,19 +335,21 @@ struct stage {
 
 /* ---- the backend ---- */
 
-/* Arrays of a source. A corpus has ids, starts and, if pairs are weighted, weights; a graph has neighbours, weights and nodes. Only the first
- * SOURCE_STREAM_ARRAYS may stay on the host. */
+/* Arrays of a source. A corpus has ids, starts and, if pairs are weighted, weights; a graph has nodes, neighbours, weights or labels,
+ * and perhaps the nodes where walks begin. Only the first SOURCE_STREAM_ARRAYS may stay on the host. */
 enum source_array {
     SOURCE_IDS,
     SOURCE_NEIGHBOURS = SOURCE_IDS,
     SOURCE_STARTS,
     SOURCE_WEIGHTS = SOURCE_STARTS,
+    SOURCE_LABELS = SOURCE_STARTS,
     SOURCE_ITEM_WEIGHTS,
     SOURCE_STREAM_ARRAYS,
     SOURCE_KEEP = SOURCE_STREAM_ARRAYS,
     SOURCE_ALIAS,
     SOURCE_KNOWN,
     SOURCE_NODES,
+    SOURCE_BEGINS,
     SOURCE_WORD_STARTS,
     SOURCE_WORD_ROWS,
     SOURCE_PATH_STARTS,

@@ -103,6 +103,7 @@ static void add_source(const struct run *run, struct estimate *e) {
     else
         e->source.gpu += stream;
     if (s->walks.length) e->source.gpu += (s->walks.nodes + 1) * sizeof *s->walks.starts;
+    if (s->walks.begins) e->source.gpu += s->walks.begun * sizeof *s->walks.begins;
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
     if (s->known) e->source.gpu += known_bytes(s->rows);

@@ -460,6 +460,10 @@ int config_is_window(const struct config *c) {
            config_has_documents(c);
 }
 
+int config_walks_triples(const struct config *c) {
+    return c->examples_mode == MODE_WALK && corpus_formats[c->corpus_format].triples;
+}
+
 unsigned config_ranks(const struct config *c) {
     if (c->ranks) return c->ranks;
     return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
@@ -498,6 +502,7 @@ struct subword_form config_subwords(const struct config *config) {
 
 struct corpus_options config_corpus(const struct config *config) {
     double min_rating = -INFINITY;
+    int walked = config_walks_triples(config);
     config_read_rating(config->corpus_min_rating, &min_rating); /* cannot fail: set_text() has checked the text */
     return (struct corpus_options){.path = config->corpus_path,
                                    .vocab = config->corpus_vocab,
@@ -526,10 +531,11 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .min_rating = min_rating,
                                    .pair_weights = (enum pair_weights)config->corpus_weights,
                                    .directed = config->graph_directed,
-                                   .weights = config->graph_weights,
+                                   .weights = walked ? WEIGHTS_NO : config->graph_weights,
                                    .list_rows = config->examples_mode == MODE_USER || config_has_documents(config) ||
-                                                corpus_formats[config->corpus_format].triples,
-                                   .reciprocal = config->triples_reciprocal,
+                                                (corpus_formats[config->corpus_format].triples && (!walked || config->walks_relations)),
+                                   .walked = walked,
+                                   .reciprocal = config->triples_reciprocal && !walked,
                                    .report_seconds = config->train_report_seconds};
 }
 

@@ -140,6 +140,8 @@ int config_has_lists(const struct config *config);
 /* Returns 1 if lists have their own rows, and each item of a list is an example. */
 int config_is_by_item(const struct config *config);
 
+/* Returns 1 if examples are walks over triples. */
+int config_walks_triples(const struct config *c);
 /* Returns 1 if examples are windows over sentences or walks. */
 int config_is_window(const struct config *config);
 

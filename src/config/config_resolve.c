@@ -319,7 +319,8 @@ static int resolve_examples(struct config *c) {
     choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
-    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
+    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !walks);
+    choose(&c->graph_directed, TRUTH_AUTO, config_walks_triples(c));
     choose_count(&c->examples_window, walks ? 10 : 5);
     uint64_t of_lists = shared ? SHARED_NEGATIVES : effort->negatives;
     choose_count(&c->negatives_count, config_has_tree(c) ? 0 : triples ? COUNT_ALL : user ? of_lists : walks ? 1
@@ -462,17 +463,24 @@ static int check_format(const struct config *c) {
     if (format->rows == LOOK_TEXT && (c->corpus_header == HEADER_YES || c->corpus_separator != SEPARATOR_AUTO))
         return fail("corpus.%s is for rows of fields (lists, adjacency, pairs, graph), and corpus.format is %s",
                     c->corpus_header == HEADER_YES ? "header = yes" : "separator", format->name);
-    if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
+    if (c->graph_directed && format->triples && c->examples_mode == MODE_TRIPLE)
+        return fail("graph.directed = yes is for walks: it needs examples.mode = walk, and that is %s", mode);
+    if (((c->graph_directed && !config_walks_triples(c)) || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
         return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
-                    c->graph_directed ? "directed" : "weights",
-                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
+                    c->graph_weights == WEIGHTS_AUTO ? "directed" : "weights",
+                    c->graph_weights == WEIGHTS_AUTO ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
                     formats_with(EDGES, others), format->name);
     if (!c->triples_reciprocal && !format->triples)
         return fail("triples.reciprocal = no needs corpus.format = %s, and it is %s", formats_with(TRIPLES, others), format->name);
-    if (format->triples != (c->examples_mode == MODE_TRIPLE))
-        return fail("examples.mode = %s with corpus.format = %s: triples (corpus.format = %s) are trained with examples.mode = triple, "
-                    "and nothing else is",
-                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(TRIPLES, others));
+    if (!c->triples_reciprocal && c->examples_mode == MODE_WALK)
+        return fail("triples.reciprocal = no: walks over triples have no reciprocals; leave it out");
+    if (!c->walks_relations && !config_walks_triples(c))
+        return fail("walks.relations = no leaves relations of triples out of walks: it needs corpus.format = %s with examples.mode = walk, and they "
+                    "are %s and %s", formats_with(TRIPLES, others), format->name, mode);
+    if (format->triples ? c->examples_mode != MODE_TRIPLE && c->examples_mode != MODE_WALK : c->examples_mode == MODE_TRIPLE)
+        return fail("examples.mode = %s with corpus.format = %s: triples (corpus.format = %s) are trained with examples.mode = triple or walk, "
+                    "and nothing else is trained with triple", mode, format->name, formats_with(TRIPLES, others));
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
@@ -480,10 +488,9 @@ static int check_format(const struct config *c) {
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is %s; "
                     "set corpus.format = %s, or examples.mode = window",
                     format->name, formats_with(TARGETS, others));
-    if (c->examples_mode != MODE_COUNTS && format->edges != (c->examples_mode == MODE_WALK))
-        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
-                    "and nothing else is",
-                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
+    if (c->examples_mode != MODE_COUNTS && (format->edges || config_walks_triples(c)) != (c->examples_mode == MODE_WALK))
+        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk; or triples), "
+                    "and nothing else is", mode, format->name, formats_with(EDGES, others));
     return 0;
 }
 

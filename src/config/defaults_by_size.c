@@ -22,7 +22,8 @@ enum sized_data {
     OF_LINES = 32,
     OF_GRAPHS = 64,
     OF_DOCUMENTS = 128,
-    OF_TRIPLES = 256
+    OF_TRIPLES = 256,
+    OF_WALKED = 512
 };
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
@@ -88,7 +89,7 @@ static enum sized_data data_of(const struct config *c) {
     case MODE_ADJACENCY:
         return OF_LINES;
     case MODE_WALK:
-        return OF_GRAPHS;
+        return config_walks_triples(c) ? OF_WALKED : OF_GRAPHS;
     case MODE_TRIPLE:
         return OF_TRIPLES;
     case MODE_COUNTS:
@@ -256,6 +257,7 @@ static const struct {
              {OF_ITEMS, "examples.mode = list", "pairs", "list", "none"},
              {OF_LINES, "examples.mode = adjacency", "adjacency", "adjacency", "none"},
              {OF_GRAPHS, "examples.mode = walk", "graph", "walk", "none"},
+             {OF_WALKED, "examples.mode = walk with corpus.format = triples", "triples", "walk", "none"},
              {OF_TRIPLES, "examples.mode = triple", "triples", "triple", "none"}};
 
 static int kind_of(enum sized_data data) {

@@ -187,9 +187,9 @@ static int open_in(struct cache *c, const char *directory, int *reused) {
 /* Refuses a vocabulary with rows that the run does not train: rows of lists for text, or of relations for documents. */
 static int check_list_rows(const struct cache *c) {
     const struct vocab *vocab = c->vocab;
-    const char *prefix = vocab_prefix(vocab), *wanted = corpus_formats[c->options->format].triples ? VOCAB_RELATION : VOCAB_LIST;
+    const char *prefix = vocab_prefix(vocab);
     uint64_t length;
-    if (!vocab->lists || (c->options->list_rows && !strcmp(prefix, wanted))) return 0;
+    if (!vocab->lists || (c->options->list_rows && !c->options->walked && !strcmp(prefix, vocab_prefix_of(c->options)))) return 0;
     const char *last = vocab_word(vocab, vocab->size - 1, &length);
     return fail("the vocabulary ends with rows of %s (its last word is '%.*s'), and this run has no such rows: leave their lines out of "
                 "the file that corpus.vocab names", strcmp(prefix, VOCAB_RELATION) ? "lists" : "relations", text_shown(length), last);
@@ -219,7 +219,7 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused) {
     struct corpus_options settled = *options;
     const char *given = corpus_stream(corpus);
-    int edges = corpus_formats[options->format].edges;
+    int edges = corpus_is_graph(options);
     struct cache c = {.kind = edges ? GRAPH : IDS, .corpus = corpus, .options = &settled, .pool = pool, .vocab = vocab,
                       .stream = stream, .graph = graph};
     *reused = 1;
@@ -227,7 +227,7 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     *stream = (struct idstream){0};
     *graph = (struct graph){0};
     if (given && edges)
-        return fail("'%s' is an id stream, and corpus.format = %s wants edges", given,
+        return fail("'%s' is an id stream, and walks over a graph (corpus.format = %s) need edges or triples as text", given,
                     corpus_formats[options->format].name);
     int result = given   ? vocab_build(vocab, corpus, &settled, pool) ||
                            idstream_open(stream, given, vocab_fingerprint(vocab), vocab->size, pool) ? -1 : 0

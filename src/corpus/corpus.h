@@ -86,7 +86,7 @@ struct corpus_format_properties {
     enum look_rows rows;      /* kind of row that a line is; look.h finds the columns by it */
     int columns;              /* 1: every line has the same columns, so corpus.columns may be set */
     int ratings;              /* 1: lines may have a column of ratings */
-    int edges;                /* 1: a line is an edge, and the corpus is encoded as a graph (graph.h) instead of an id stream */
+    int edges;                /* 1: a line is an edge, and the corpus is always encoded as a graph (graph.h) */
     int triples;              /* 1: a line is a triple, whose relation has a row of its own (fields.h) */
     const char *wanted;       /* for formats with columns: the fields of a line, for messages */
     int whole_lines;          /* 1: all fields of a line are read together, so blocks must end where lines end */
@@ -135,13 +135,24 @@ struct corpus_options {
     enum pair_weights pair_weights; /* how a pair's weight depends on its rating; except with PAIR_WEIGHTS_NONE, pairs of weight 0 are left out */
     int directed;          /* graphs: 1 if an edge leads only from its first node to its second, 0 if it leads both ways */
     enum corpus_weights weights; /* graphs: whether edges have weights. WEIGHTS_AUTO means no weights until graph_settle() replaces it */
-    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h). Always 1 for triples;
-                            * their relations are stored as lists */
+    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h). For triples: each relation
+                            * has a row, as lists have or, if `walked` is 1, as words have */
+    int walked;            /* triples: 1 if they are encoded as a graph, over which walks go; 0: as an id stream */
     int reciprocal;        /* triples: 1 if each relation has a second row, which trains triples from tail to head (vocab.h) */
     char *said;            /* [LOOK_SAID] the last description of a file's format that was printed; the same text is not printed twice, even by
                             * several corpora that share `said`. NULL: not shared */
     double report_seconds; /* seconds between two updates of the progress line */
 };
+
+/* Returns 1 if the corpus is encoded as a graph (graph.h). */
+static inline int corpus_is_graph(const struct corpus_options *options) {
+    return corpus_formats[options->format].edges || options->walked;
+}
+
+/* Returns 1 if relations of triples are words of the vocabulary, which have counts and may be drawn as negatives (vocab.h). */
+static inline int corpus_has_relation_words(const struct corpus_options *options) {
+    return options->walked && options->list_rows;
+}
 
 /* Numbers of rows that were left out while a corpus was read. */
 struct corpus_left {

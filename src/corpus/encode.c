@@ -112,8 +112,14 @@ static int encode_numbered(struct encoded *encoded, const struct numbered *numbe
 
 /* ---- the numbers of a corpus ---- */
 
+/* Returns the row of a list or a relation; WORDS_ABSENT if it has none. */
+static uint32_t row_of_name(const struct vocab *vocab, const struct corpus_options *options, const char *name, uint64_t length) {
+    return (uint32_t)(corpus_has_relation_words(options) ? vocab_find_prefixed(vocab, VOCAB_RELATION, name, length)
+                                                         : vocab_find_list(vocab, name, length)); /* as uint32_t, -1 is WORDS_ABSENT */
+}
+
 /* Returns an array with the row of each list's name, indexed by the name's number; NULL after fail(). */
-static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, uint64_t size) {
+static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, const struct corpus_options *options, uint64_t size) {
     uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of lists");
     char digits[WORD_DIGITS];
     uint64_t length;
@@ -125,7 +131,7 @@ static uint32_t *rows_of_lists(const struct word_counts *names, const struct voc
                                           : other >> WORD_SHARD_BITS >= names->shards[other & (WORD_SHARDS - 1)].words.size)
             continue;
         const char *name = word_counts_word(names, number, digits, &length);
-        rows[number] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
+        rows[number] = row_of_name(vocab, options, name, length);
     }
     return rows;
 }
@@ -134,11 +140,11 @@ static uint32_t *rows_of_lists(const struct word_counts *names, const struct voc
 static int number_known(struct numbered *numbered, struct corpus *corpus, const struct corpus_options *options,
                         const struct vocab *vocab, struct pool *pool) {
     struct word_counts names = {0};
-    int named = options->list_rows || corpus_formats[options->format].scattered;
+    int named = numbered_has_names(options);
     struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, numbered};
     int result = word_counts_read(&wanted, corpus, options, pool);
     if (!result && named) numbered->list_numbers = word_counts_numbers(&names);
-    if (!result && options->list_rows) result = (numbered->lists = rows_of_lists(&names, vocab, numbered->list_numbers)) ? 0 : -1;
+    if (!result && options->list_rows) result = (numbered->lists = rows_of_lists(&names, vocab, options, numbered->list_numbers)) ? 0 : -1;
     if (named) word_counts_release(&names);
     return result;
 }
@@ -160,7 +166,7 @@ static int give_rows(struct numbered *own, const struct gathered *data, const st
     }
     for (uint64_t n = 0; own->lists && n < lists->size; n++) {
         const char *name = words_get(lists, n, &length);
-        own->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
+        own->lists[n] = row_of_name(vocab, options, name, length);
     }
     return 0;
 }

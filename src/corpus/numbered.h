@@ -4,7 +4,7 @@
  *   text, lists, adjacency   the number of each word, and NUMBERED_END after each line; a list's name only if lists have rows
  *   pairs                    list, item[, weight] of each pair
  *   graph                    node, node[, weight] of each edge
- *   triples                  head, relation, tail of each triple; relations are numbered as names of lists are
+ *   triples                  head, relation, tail of each triple; relations are numbered as names of lists are, even if they have no rows
  *
  * Each number has 4 bytes, each weight is a float. Which number a word gets depends on the threads; the numbers are stored in the order of the words
  * in the corpus.
@@ -48,9 +48,15 @@ void numbered_give_up(struct numbered *numbered); /* called after a thread has f
 int numbered_finish(struct numbered *numbered);   /* called after the last block: maps the numbers */
 void numbered_close(struct numbered *numbered);
 
-/* Returns how many numbers are stored for a line of pairs or edges. */
+/* Returns how many numbers are stored for a line of pairs, edges or triples. */
 static inline unsigned numbered_fields(const struct corpus_options *options) {
+    if (corpus_formats[options->format].triples) return TRIPLE_TERMS;
     return 2 + (corpus_formats[options->format].edges ? options->weights == WEIGHTS_YES : options->pair_weights != PAIR_WEIGHTS_NONE);
+}
+
+/* Returns 1 if the numbers include those of names: of lists, or of relations. */
+static inline int numbered_has_names(const struct corpus_options *options) {
+    return options->list_rows || corpus_formats[options->format].scattered || corpus_formats[options->format].triples;
 }
 
 /* gathered: the data of a corpus that a program hands over in blocks, in place of files.

@@ -32,9 +32,17 @@ static char *word_of_list(const char *prefix, const char *name, uint64_t *length
     return word;
 }
 
-int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length) {
-    OWNED char *word = vocab->lists ? word_of_list(vocab_prefix(vocab), name, &length, "") : NULL;
+int64_t vocab_find_prefixed(const struct vocab *vocab, const char *prefix, const char *name, uint64_t length) {
+    OWNED char *word = word_of_list(prefix, name, &length, "");
     return word ? vocab_find(vocab, word, length) : -1;
+}
+
+int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length) {
+    return vocab->lists ? vocab_find_prefixed(vocab, vocab_prefix(vocab), name, length) : -1;
+}
+
+const char *vocab_prefix_of(const struct corpus_options *options) {
+    return corpus_formats[options->format].triples ? VOCAB_RELATION : VOCAB_LIST;
 }
 
 const char *vocab_prefix(const struct vocab *vocab) {
@@ -139,7 +147,7 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
  * reciprocal. */
 static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
-    const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;
+    const char *prefix = vocab_prefix_of(options);
     uint64_t rows = lists->size * (twice ? 2 : 1), size = vocab->size + rows;
     uint64_t bytes = (lists->words.used + lists->size * strlen(prefix)) * (twice ? 2 : 1) + rows * strlen(VOCAB_RECIPROCAL);
     if (size > WORDS_MOST) return fail("%" PRIu64 " items and lists are more than the %u that ids can name", size, WORDS_MOST);
@@ -159,21 +167,76 @@ static int check_reciprocals(const struct vocab *relations) {
     return 0;
 }
 
-/* Adds to the vocabulary the lists whose names were counted. */
+/* Fails if an entity is called as the word of a relation is. */
+static int check_relation_words(const struct vocab *vocab, const struct vocab *relations) {
+    uint64_t length, mark = strlen(VOCAB_RELATION);
+    for (uint64_t id = 0; id < vocab->size; id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        if (length > mark && !memcmp(word, VOCAB_RELATION, mark) && vocab_find(relations, word + mark, length - mark) >= 0)
+            return fail("the entity '%.*s' is called as the word of the relation '%.*s' is; rename one of the two", text_shown(length), word,
+                        text_shown(length - mark), word + mark);
+    }
+    return 0;
+}
+
+/* Puts relations, as words with their counts, among the entities, and sets moved[] to the new rows: first of all entities, then of all relations. */
+static int mix_relations(struct vocab *vocab, const struct vocab *relations, const struct corpus_options *options, uint32_t *moved) {
+    struct vocab mixed = {.tokens = vocab->tokens + relations->tokens, .distinct = vocab->distinct + relations->distinct,
+                          .kept = vocab->kept + relations->kept};
+    uint64_t entities = vocab->size, size = entities + relations->size, length;
+    int result = vocab_reserve(&mixed, size, vocab->words.used + relations->words.used + relations->size * strlen(VOCAB_RELATION));
+    for (uint64_t entity = 0, relation = 0; !result && mixed.size < size;) {
+        int is_entity = entity < entities && (relation == relations->size || options->order != ORDER_FREQUENCY ||
+                                              vocab_count(vocab, entity) >= vocab_count(relations, relation));
+        const char *name = is_entity ? vocab_word(vocab, entity, &length) : vocab_word(relations, relation, &length);
+        OWNED char *word = is_entity ? NULL : word_of_list(VOCAB_RELATION, name, &length, "");
+        moved[is_entity ? entity : entities + relation] = (uint32_t)mixed.size;
+        result = is_entity ? vocab_append(&mixed, name, length, vocab_count(vocab, entity))
+                 : word    ? vocab_append(&mixed, word, length, vocab_count(relations, relation))
+                           : -1;
+        entity += (uint64_t)is_entity, relation += !is_entity;
+    }
+    if (!result) {
+        struct vocab entities_alone = *vocab;
+        *vocab = mixed;
+        mixed = entities_alone;
+    }
+    vocab_release(&mixed);
+    return result;
+}
+
+/* Adds relations to the vocabulary as words. `items`: how many numbers the entities' words have. */
+static int add_relation_words(struct vocab *vocab, struct vocab *relations, const struct corpus_options *options, struct pool *pool,
+                              struct numbered *numbered, uint64_t items, uint64_t names) {
+    uint64_t entities = vocab->size, size = entities + relations->size;
+    if (size > WORDS_MOST) return fail("%" PRIu64 " entities and relations are more than the %u that ids can name", size, WORDS_MOST);
+    OWNED uint32_t *moved = mem_alloc(size + 1, sizeof *moved, "the rows of relations");
+    if (!moved || vocab_index(relations, options->path, pool) || check_relation_words(vocab, relations) ||
+        mix_relations(vocab, relations, options, moved))
+        return -1;
+    for (uint64_t i = 0; numbered && i < items; i++)
+        if (numbered->items[i] != WORDS_ABSENT) numbered->items[i] = moved[numbered->items[i]];
+    for (uint64_t i = 0; numbered && i < names; i++)
+        if (numbered->lists[i] != WORDS_ABSENT) numbered->lists[i] = moved[entities + numbered->lists[i]];
+    return 0;
+}
+
+/* Adds to the vocabulary the lists whose names were counted. `items`: how many numbers the words of `vocab` have. */
 static int add_lists(struct vocab *vocab, struct word_counts *names, const struct corpus_options *options, uint64_t corpus_bytes,
-                     struct pool *pool, struct numbered *numbered) {
+                     struct pool *pool, struct numbered *numbered, uint64_t items) {
     struct corpus_options of_lists = *options;
     struct vocab lists = {0};
-    uint64_t numbers = word_counts_numbers(names), items = vocab->size;
-    of_lists.order = ORDER_FIRST_SEEN;
+    uint64_t numbers = word_counts_numbers(names), before = vocab->size;
+    int words = corpus_has_relation_words(options);
+    of_lists.order = words && options->order == ORDER_FREQUENCY ? ORDER_FREQUENCY : ORDER_FIRST_SEEN;
     of_lists.min_count = 1;
     of_lists.max_vocab = 0;
     int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, pool, numbered ? &numbered->lists : NULL);
     if (!result && corpus_formats[options->format].triples && options->reciprocal) result = check_reciprocals(&lists);
-    if (!result) result = join_lists(vocab, &lists, options);
+    if (!result) result = words ? add_relation_words(vocab, &lists, options, pool, numbered, items, numbers) : join_lists(vocab, &lists, options);
     vocab_release(&lists);
-    for (uint64_t i = 0; !result && numbered && i < numbers; i++)
-        if (numbered->lists[i] != WORDS_ABSENT) numbered->lists[i] += (uint32_t)items;
+    for (uint64_t i = 0; !result && !words && numbered && i < numbers; i++)
+        if (numbered->lists[i] != WORDS_ABSENT) numbered->lists[i] += (uint32_t)before;
     return result;
 }
 
@@ -182,14 +245,15 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     int lists = options->list_rows, given = vocab->size > 0;
     struct word_counts items = {0}, names = {0};
     struct numbered *numbered = given || options->older || corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
-    int named = lists || (numbered && corpus_formats[options->format].scattered);
+    int named = lists || (numbered && numbered_has_names(options));
     struct word_counts_wanted wanted = {given ? NULL : &items, named ? &names : NULL, NULL, numbered};
-    uint64_t bytes = corpus_size(corpus);
+    uint64_t bytes = corpus_size(corpus), numbers = 0;
     int result = word_counts_read(&wanted, corpus, options, pool);
     if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, pool, numbered ? &numbered->items : NULL);
     if (!result && numbered && named) numbered->list_numbers = word_counts_numbers(&names);
+    if (wanted.items) numbers = word_counts_numbers(&items);
     if (wanted.items) word_counts_release(&items);
-    if (!result && lists) result = add_lists(vocab, &names, options, bytes, pool, numbered);
+    if (!result && lists) result = add_lists(vocab, &names, options, bytes, pool, numbered, numbers);
     if (wanted.names) word_counts_release(&names);
     mem_give_back(); /* the counts were in many blocks of some megabytes; with 20 million names, 300 MB of them would stay unused */
     return result;
@@ -234,7 +298,7 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
     if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus), pool);
     if (!given && options->grown) return read_by(vocab, options->grown, 0, pool);
     if (given && read_by(vocab, options->vocab, 1, pool)) return -1;
-    if (given && (!options->list_rows || vocab->lists || corpus_stream(corpus))) return 0;
+    if (given && (!options->list_rows || options->walked || vocab->lists || corpus_stream(corpus))) return 0;
     if (count_corpus(vocab, corpus, options, pool) ||
         (is_looked_up(vocab, corpus, options) && vocab_index(vocab, options->path, pool)) ||
         (!given && options->older && vocab_keep_older(vocab, options->older, options))) {
@@ -1096,9 +1160,23 @@ static void join_older_lists(struct joining *joining) {
     }
 }
 
-/* Fails if both vocabularies have relations, and only one of them has reciprocals. */
+/* Returns 1 if a row of a list or relation in `vocab` is the row of a word in `older`. */
+static int lists_are_words(const struct vocab *vocab, const struct vocab *older) {
+    uint64_t length;
+    int found = 0;
+    for (uint64_t id = items_of(vocab); id < vocab->size && !found; id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        count_in(older, word, length, &found);
+    }
+    return found;
+}
+
+/* Fails if both vocabularies have relations, and these are words in only one of them, or only one of them has reciprocals. */
 static int check_relations(const struct vocab *vocab, const struct vocab *older) {
     int ways = vocab_is_reciprocal(vocab), relations = older->lists && !strcmp(vocab_prefix(older), VOCAB_RELATION);
+    if (lists_are_words(vocab, older) || lists_are_words(older, vocab))
+        return fail("relations are words of walks over triples and rows of their own with examples.mode = triple, and train.from and this run differ "
+                    "in this: set train.from_words = drop");
     if (!relations || !vocab->lists || vocab_is_reciprocal(older) == ways) return 0;
     return fail("train.from was trained with triples.reciprocal = %s, and this run has %s: give this run the same value, "
                 "or set train.from_words = drop",

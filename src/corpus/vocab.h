@@ -10,6 +10,9 @@
  * The relations of triples are stored like lists, as words "relation:NAME". If corpus_options.reciprocal is 1, their reciprocals follow in the same
  * order, as words "relation:NAME^-1": the reciprocal of the relation in row r is in row r + number of relations.
  *
+ * If triples are walked (corpus_options.walked), relations are words like entities: "relation:NAME" with the number of its triples as its count. With
+ * corpus.order = frequency they stand among the entities by their counts, after entities with the same count; otherwise behind all entities.
+ *
  * On disk (vocab.tsv): line n is the word of id n, a TAB, its count and an LF.
  */
 #ifndef SPTX_VOCAB_H
@@ -90,7 +93,11 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* Returns the word's id; -1 if it is not in the vocabulary. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of the list or relation with this name; -1 if there is none. */
+/* Returns the row of the word that is `prefix` and `name` joined; -1 if there is none, or after fail(). */
+int64_t vocab_find_prefixed(const struct vocab *vocab, const char *prefix, const char *name, uint64_t length);
+/* Returns VOCAB_RELATION for triples, otherwise VOCAB_LIST: what precedes the name of a list or relation in its word. */
+const char *vocab_prefix_of(const struct corpus_options *options);
+/* Returns the row of the list or relation with this name, if such rows are the last ones; -1 if there is none. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the prefix of the last rows' words: VOCAB_RELATION if they are relations, otherwise VOCAB_LIST. */
 const char *vocab_prefix(const struct vocab *vocab);

@@ -55,6 +55,18 @@ static int make_arcs(struct examples *examples, const struct graph *graph, struc
 
 /* ---- the graph ---- */
 
+/* Lists the nodes that have arcs: at them walks over triples begin. */
+static int list_begins(struct examples *examples, const struct graph *graph) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < graph->nodes; i++) count += arcs_of(graph, i) > 0;
+    uint32_t *begins = examples->begins = mem_alloc(count, sizeof *begins, "the nodes where walks begin");
+    for (uint64_t i = 0; begins && i < graph->nodes; i++)
+        if (arcs_of(graph, i)) *begins++ = (uint32_t)i;
+    examples->source.walks.begins = examples->begins;
+    examples->source.walks.begun = count;
+    return begins ? 0 : -1;
+}
+
 /* Makes the graph the example source's data. If arcs have weights, also makes their alias tables. Returns 0, or -1 after fail(). */
 static int examples_take_graph(struct examples *examples, const struct config *config, const struct graph *graph, struct pool *pool) {
     struct example_source *source = &examples->source;
@@ -66,10 +78,13 @@ static int examples_take_graph(struct examples *examples, const struct config *c
     *walks = (struct walks){.starts = graph->starts,
                             .neighbours = graph->neighbours,
                             .alias = examples->arcs,
+                            .labels = graph->labels,
                             .nodes = graph->nodes,
                             .arcs = graph->arcs,
-                            .length = (uint32_t)config->walks_length,
+                            .begun = graph->nodes,
+                            .length = (uint32_t)config->walks_length * (graph->labels ? 2 : 1) - (graph->labels ? 1 : 0),
                             .per_node = (uint32_t)config->walks_per_node};
+    if (config_walks_triples(config) && list_begins(examples, graph)) return -1;
     walks_set_biases(walks, config->walks_p, config->walks_q, graph->directed);
     source->sentences = walks_count(walks);
     source->tokens = walks_positions(walks);
@@ -414,7 +429,7 @@ int examples_init_walks(struct examples *examples, const struct config *config, 
 }
 
 void examples_release(struct examples *examples) {
-    mem_free(examples->keep, examples->alias, examples->arcs);
+    mem_free(examples->keep, examples->alias, examples->arcs, examples->begins);
     huffman_release(&examples->tree);
     *examples = (struct examples){0};
 }
@@ -422,7 +437,8 @@ void examples_release(struct examples *examples) {
 uint64_t examples_bytes(const struct examples *examples) {
     uint64_t rows = examples->source.rows - (examples->source.subwords.starts ? examples->source.target_only : 0);
     return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
-           (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0) + huffman_bytes(&examples->tree);
+           (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0) +
+           (examples->begins ? examples->source.walks.begun * sizeof *examples->begins : 0) + huffman_bytes(&examples->tree);
 }
 
 /* ---- the largest batch ---- */
@@ -545,6 +561,11 @@ static struct sums sum_walk(const struct example_source *source) {
         double visits = (double)(w->starts[i + 1] - w->starts[i]) * examples_kept(source, i);
         words += visits;
         contexts += visits * example_contexts_of(source, (uint32_t)i);
+    }
+    for (uint64_t i = 0; source->paths.starts && w->labels && i < w->arcs; i++) {
+        double visits = examples_kept(source, w->labels[i]);
+        words += visits;
+        contexts += visits * example_contexts_of(source, w->labels[i]);
     }
     add_windows(source, (struct kept){length, length, words > 0 ? length * contexts / words : length}, w->length, &sums);
     return sums;

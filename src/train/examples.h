@@ -15,6 +15,7 @@ struct examples {
     uint32_t *keep;      /* [rows] subsampling threshold of each row (examples_keep); NULL: no subsampling */
     struct alias *alias; /* [rows] alias table from which negatives are drawn; NULL: the noise distribution needs no table */
     struct alias *arcs;  /* [arcs] alias tables from which a walk draws its next arc; NULL: the arcs have no weights */
+    uint32_t *begins;    /* [source.walks.begun] nodes where walks over triples begin; NULL: no triples are walked */
     struct huffman tree; /* with train.loss = hierarchical: the tree whose inner nodes are the contexts; otherwise zeros */
     uint64_t least;      /* a sentence, list or line needs this many words to make an example */
     uint64_t too_short;  /* number of sentences, lists or lines with fewer words than that; they are not trained */

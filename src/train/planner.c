@@ -618,7 +618,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->ordering = subwords_making_bytes(&vocab->subwords) - subwords_bytes(&vocab->subwords);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;
-    plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)
+    plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs || p->source.walks.labels)
                                      : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
     const struct config *config = p->config;
     p->plan->target = settle(p, config->memory_target);

@@ -751,7 +751,7 @@ static int watch_rows(const struct trainer *t) {
     char way[METRICS_ADVICE];
     const char *what = documents                                            ? "documents"
                        : corpus_formats[t->config->corpus_format].edges     ? "nodes"
-                       : t->config->examples_mode == MODE_TRIPLE            ? "entities"
+                       : corpus_formats[t->config->corpus_format].triples   ? "entities"
                        : user                                               ? "items"
                                                                             : "words";
     if (!(mean > alike)) return 0;

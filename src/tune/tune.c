@@ -410,6 +410,9 @@ static int check_request(const struct tuning *t) {
         return fail("tune trains its trials in one process, and device.gpus asks for %u; leave it out", config_ranks(&t->resolved));
     if (*t->resolved.train_from && (format->edges || format->triples))
         return fail("tune trains %s by numbers, and train.from finds rows by names: leave it out", format->edges ? "a graph" : "triples");
+    if (config_walks_triples(&t->resolved))
+        return fail("tune judges walks by edges held out of a graph, and these are triples; set corpus.format = graph and corpus.columns to the "
+                    "columns of heads and tails, or examples.mode = triple");
     if (!format->sentences && r->pair_count + r->analogy_count)
         return fail("--pairs and --analogies judge words, and corpus.format is %s: leave them out", format->name);
     return r->out ? best_check(r->out) : 0;

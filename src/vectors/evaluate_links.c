@@ -45,7 +45,7 @@ struct link_sets {
     struct names names;   /* known nodes of both files, with their rows; empty without a file of training links: a node's number is then its row */
     struct names unknown; /* nodes in the files that the run does not know */
     struct links known, held_out;
-    uint64_t nodes;
+    uint64_t nodes, relations; /* relations: how many nodes are rows of relations, which have no links */
     uint64_t trained; /* number of held-out links that are left out because they were training links */
     uint32_t *rows;   /* [nodes] row of each node; NULL: a node's number is its row */
     uint64_t *starts; /* [nodes + 1] neighbours of node i: others[starts[i]] .. others[starts[i + 1] - 1] */
@@ -72,6 +72,7 @@ static int take_end(void *user, const struct corpus_field *field) {
     struct reading *reading = user;
     struct link_sets *sets = reading->sets;
     struct links *links = reading->links;
+    if (field->part == PART_NAME) return 0; /* the relation of a triple */
     int64_t row = vocab_find(&sets->model->vocab, field->text, field->length), *ends = reading->ends, *node = &ends[reading->count];
     if (row < 0 || (uint64_t)row >= model_items(sets->model)) {
         *node = NO_NODE;
@@ -84,15 +85,18 @@ static int take_end(void *user, const struct corpus_field *field) {
     }
     if (++reading->count < 2) return 0;
     reading->count = 0;
+    if (ends[0] >= 0 && ends[0] == ends[1]) return 0; /* a triple may lead to its own head */
     if (ends[0] >= 0 && ends[1] >= 0) return links_add(links, (uint32_t)ends[0], (uint32_t)ends[1]);
     links->unknown++;
     return 0;
 }
 
-/* Reads links as corpus.format = graph does, without weights and without links from a node to itself. */
+/* Reads links as corpus.format = graph does, or the triples of a file if the run walked over triples, without weights and without links from a node
+ * to itself. */
 static int read_links(struct link_sets *sets, struct links *links, const char *path, const struct gathered *data) {
+    int triples = !data && config_walks_triples(&sets->model->keys);
     const struct corpus_options options = {
-        .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
+        .format = triples ? FORMAT_TRIPLES : FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
     struct reading reading = {.sets = sets, .links = links};
     if (asked_read(path, data, &options, take_end, &reading)) return -1;
     return links->count + links->unknown ? 0 : fail("'%s' has no edge between two different nodes", path);
@@ -152,6 +156,7 @@ static int read_both(struct link_sets *sets, struct pool *pool) {
     if (request->known ? read_links(sets, &sets->known, request->known, request->known_data) : take_graph(sets, pool)) return -1;
     if (read_links(sets, &sets->held_out, request->path, request->data)) return -1;
     sets->nodes = request->known ? sets->names.words.size : model_items(sets->model);
+    for (uint64_t row = 0; !request->known && row < sets->nodes; row++) sets->relations += (uint64_t)model_is_relation_word(sets->model, row);
     if (request->known && check_links(sets, &sets->known, request->known)) return -1;
     return check_links(sets, &sets->held_out, request->path);
 }
@@ -269,6 +274,11 @@ static uint32_t draw_node(struct links_job *job) {
     return numpy_draws_below(&job->draws, job->sets.nodes);
 }
 
+/* Returns 1 if a drawn node is the row of a relation, which is no node. */
+static int is_relation(const struct links_job *job, uint32_t node) {
+    return job->sets.relations && model_is_relation_word(job->sets.model, node);
+}
+
 /* Draws unlinked pairs: each round draws twice as many pairs as are wanted and keeps the unlinked ones. */
 static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wanted) {
     for (int round = 0; pairs->count < wanted; round++) {
@@ -277,7 +287,8 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
                         job->sets.nodes, job->sets.request->path);
         for (uint64_t i = 0; i < 2 * wanted; i++) {
             uint32_t from = draw_node(job), to = draw_node(job);
-            if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && links_add(pairs, from, to))
+            if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && !is_relation(job, from) &&
+                !is_relation(job, to) && links_add(pairs, from, to))
                 return -1;
         }
     }
@@ -302,7 +313,7 @@ static int choose_asked(struct links_job *job) {
 static int is_wrong(const struct links_job *job, uint64_t place) {
     struct link asked = job->asked.link[place / LINKS_AMONG];
     uint32_t node = job->wrong[place];
-    return node != asked.from && node != asked.to && !link_sets_linked(&job->sets, asked.from, node);
+    return node != asked.from && node != asked.to && !link_sets_linked(&job->sets, asked.from, node) && !is_relation(job, node);
 }
 
 /* If at most LINKS_AMONG nodes have no link with `from`, lists all of them as those among which the end is ranked, and returns 1. Otherwise
@@ -314,9 +325,9 @@ static int list_wrong(struct links_job *job, uint64_t end) {
     for (uint64_t i = sets->starts[from]; i < sets->starts[from + 1]; i++)
         neighbours += i == sets->starts[from] || sets->others[i] != sets->others[i - 1];
     job->among[end] = LINKS_AMONG;
-    if (sets->nodes - 1 - neighbours > LINKS_AMONG) return 0;
+    if (sets->nodes - sets->relations - 1 - neighbours > LINKS_AMONG) return 0;
     for (uint32_t node = 0; node < sets->nodes; node++)
-        if (node != from && !link_sets_linked(sets, from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
+        if (node != from && !link_sets_linked(sets, from, node) && !is_relation(job, node)) job->wrong[end * LINKS_AMONG + count++] = node;
     job->among[end] = count;
     job->ranked_among_all++;
     return 1;
@@ -592,7 +603,7 @@ static int add_counts(const struct links_job *job) {
              sets->trained, all, sets->request->path);
     return answer_add(answer, "", "links", (double)links, 0, " links #") ||
                    answer_add(answer, "", "asked", (double)job->asked.count, 0, " asked #") ||
-                   answer_add(answer, "", "nodes", (double)(sets->nodes + unknown), 0, " nodes #") ||
+                   answer_add(answer, "", "nodes", (double)(sets->nodes - sets->relations + unknown), 0, " nodes #") ||
                    answer_add(answer, "", "unknown", (double)unknown, 0, " unknown #") ||
                    answer_add(answer, "", "among", among, 0, " among #") ||
                    answer_add(answer, "", "all", (double)job->ranked_among_all, 0, " all #") ||

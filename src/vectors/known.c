@@ -175,7 +175,10 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
 
 int run_triples_check(const struct model *model) {
     if (model->relations) return 0;
-    return fail("'%s' was not trained on triples (corpus.format = triples), and knows no relations", model->directory);
+    return config_walks_triples(&model->keys)
+               ? fail("'%s' was trained on walks over triples (examples.mode = walk), and its relations are words: no head and relation ask for a "
+                      "tail; evaluate --edges=FILE judges held-out triples", model->directory)
+               : fail("'%s' was not trained on triples (corpus.format = triples), and knows no relations", model->directory);
 }
 
 int64_t run_triples_entity(const struct model *model, const char *name) {

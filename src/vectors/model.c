@@ -188,6 +188,11 @@ uint64_t model_items(const struct model *model) {
     return model->rows - model->vocab.lists;
 }
 
+int model_is_relation_word(const struct model *model, uint64_t row) {
+    return config_walks_triples(&model->keys) && row < model->rows &&
+           !strncmp(vocab_word(&model->vocab, row, NULL), VOCAB_RELATION, strlen(VOCAB_RELATION));
+}
+
 int model_check_list(const struct model *model, uint64_t row) {
     if (!is_list(model, row) || model->own > 0) return 0;
     return fail("'%.100s' has no row in '%s': its lists are the mean of their items alone (examples.own = 0), which recommend "

@@ -14,6 +14,8 @@ int model_copy_keys(struct config *copy, const struct model *model);
 
 /* Returns how many rows are items or words: the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
+/* Returns 1 if the row is a relation's, which walks over triples train as a word among the entities. */
+int model_is_relation_word(const struct model *model, uint64_t row);
 
 /* New items of features_open_of() are rows from model->rows on. These functions return the end of all rows, after which new lists have theirs; a
  * row's name; the row of a name, or -1. */

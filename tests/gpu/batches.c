@@ -78,7 +78,7 @@ static void compare_drawn(struct backend *cpu, struct backend *gpu, const struct
 /* Compares batches that begin and end in the middle of walks; a walk may be longer than a batch. */
 static void compare_walks(struct backend *cpu, struct backend *gpu) {
     static const uint32_t lengths[] = {2, 3, 40, 127, 701, 2000};
-    for (unsigned kind = 0; kind < 16; kind++)
+    for (unsigned kind = 0; kind < 32; kind++)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
             struct corpus c;
             char name[120];

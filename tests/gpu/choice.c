@@ -91,7 +91,7 @@ static void choose_examples(struct choice *c, enum example_mode mode) {
     s->stream_on_host = one_in(3);
     c->subsample = one_in(4);
     c->longest = between(2, mode == EXAMPLE_WINDOW ? 40 : 9);
-    if (mode == EXAMPLE_WINDOW && one_in(3)) c->walks = (unsigned)between(1, 16);
+    if (mode == EXAMPLE_WINDOW && one_in(3)) c->walks = (unsigned)between(1, 32);
     if (c->walks) s->shuffle = s->shuffle_items = 0;
 }
 

@@ -114,6 +114,8 @@ void corpus_free(struct corpus *c) {
     free(c->alias);
     free(c->nodes);
     free(c->neighbours);
+    free(c->labels);
+    free(c->begins);
     free(c->weights);
     free(c->word_starts);
     free(c->word_rows);
@@ -226,11 +228,14 @@ static void make_graph(struct corpus *c, int directed) {
     c->nodes = need((c->rows + 1) * sizeof *c->nodes);
     c->neighbours = need_pages(count * sizeof *c->neighbours);
     c->weights = need_pages(count * sizeof *c->weights);
+    c->labels = need_pages(count * sizeof *c->labels);
+    c->begins = need(c->rows * sizeof *c->begins);
     for (uint64_t row = 0; row < c->rows; row++) {
         c->nodes[row] = at;
         while (at < count && arcs[at] >> 32 == row) at++;
         for (uint64_t i = c->nodes[row]; i < at; i++) {
             c->neighbours[i] = (uint32_t)arcs[i];
+            c->labels[i] = (uint32_t)(random_bits() % c->rows);
             c->weights[i] = (struct alias){(uint32_t)(random_bits() >> 32), (uint32_t)(random_bits() % (at - c->nodes[row]))};
         }
     }
@@ -245,11 +250,20 @@ void source_walks(struct example_source *s, struct corpus *c, uint32_t length, u
     if (!c->nodes) make_graph(c, directed);
     s->walks = (struct walks){.starts = c->nodes,
                               .neighbours = c->neighbours,
-                              .alias = kind & 1 ? c->weights : NULL,
+                              .alias = (kind & 17) == 1 ? c->weights : NULL,
+                              .labels = kind & 16 ? c->labels : NULL,
                               .nodes = c->rows,
+                              .begun = c->rows,
                               .arcs = c->nodes[c->rows],
                               .length = length,
                               .per_node = (uint32_t)(c->sentences / c->rows + 1)};
+    if (kind & 16 && length % 2 == 0) s->walks.length = ++length; /* a walk ends with a node */
+    if (kind & 16) {
+        s->walks.begins = c->begins;
+        s->walks.begun = (c->rows + 1) / 2;
+        for (uint64_t i = 0; i < s->walks.begun; i++) c->begins[i] = (uint32_t)(2 * i);
+        s->walks.per_node = (uint32_t)(c->sentences / s->walks.begun + 1);
+    }
     walks_set_biases(&s->walks, biases[kind >> 1 & 3][0], biases[kind >> 1 & 3][1], directed);
     s->ids = NULL;
     s->starts = NULL;

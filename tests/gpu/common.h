@@ -51,6 +51,7 @@ struct corpus {
     uint64_t *nodes; /* [rows + 1] made by source_walks(): index of each row's first arc; NULL: not made */
     uint32_t *neighbours;
     struct alias *weights;
+    uint32_t *labels, *begins;
     uint64_t *word_starts; /* [rows + 1] made by source_shares(): index of each word's first row; NULL: not made */
     uint32_t *word_rows;
     float *item_weights; /* [tokens] made by source_weigh(); NULL: not made */
@@ -66,7 +67,7 @@ void corpus_free(struct corpus *c);
 struct example_source source_of(const struct corpus *c, enum example_mode mode);
 /* Makes the examples of a source windows over walks. The graph has a node for each row of the corpus, and arcs between ids that
  * are neighbours in the corpus. There are as many walks as sentences. Bits of `kind`: 1: arcs have weights; 2 and 4: which p and
- * q; 8: directed. */
+ * q; 8: directed; 16: arcs have labels and no weights, and walks begin only at every second node. */
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
 
 /* Gives each token a weight of 0.2 to 2.2, used where it is a positive. s->weight_scale = 1 / 1.2 makes the mean near 1. */

@@ -206,7 +206,7 @@ static void choose_examples(struct trial *t, struct corpus *c) {
     s->noise = (enum noise_distribution)below(3);
     s->held_out = below(3) ? 0 : 1u << 30;
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
-    if (s->mode == EXAMPLE_WINDOW && below(3) == 0) source_walks(s, c, 2 + (uint32_t)below(60), (unsigned)below(16));
+    if (s->mode == EXAMPLE_WINDOW && below(3) == 0) source_walks(s, c, 2 + (uint32_t)below(60), (unsigned)below(32));
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
     if (s->mode == EXAMPLE_WINDOW && below(3) == 0) {
         source_shares(s, c, (int)below(2));

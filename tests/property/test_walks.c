@@ -18,7 +18,7 @@ static uint32_t drawn(uint64_t number, uint32_t trial, uint32_t n) {
 /* A graph with arcs to random nodes, in which some nodes have no arcs; and walks over it, stored as a corpus. */
 struct trial {
     uint64_t nodes[NODES + 1];
-    uint32_t neighbours[NODES * DEGREE], keep[NODES];
+    uint32_t neighbours[NODES * DEGREE], labels[NODES * DEGREE], begins[NODES], keep[NODES];
     struct alias weights[NODES * DEGREE];
     uint32_t *ids;
     uint64_t *starts;
@@ -34,6 +34,7 @@ static void join_nodes(struct trial *t, uint32_t seed) {
         for (uint32_t i = 0; i < degree; i++) {
             at += 1 + drawn(node * DEGREE + i, seed + 1, NODES / DEGREE - 1);
             t->neighbours[arcs] = at;
+            t->labels[arcs] = drawn(arcs, seed + 4, NODES);
             t->weights[arcs++] = (struct alias){drawn(arcs, seed + 2, UINT32_MAX), drawn(arcs, seed + 3, degree)};
         }
     }
@@ -57,9 +58,18 @@ static struct trial *make_trial(uint32_t seed) {
                           .neighbours = t->neighbours,
                           .alias = seed % 2 ? t->weights : NULL,
                           .nodes = NODES,
+                          .begun = NODES,
                           .arcs = t->nodes[NODES],
                           .length = 2 + drawn(1, seed, seed % 4 ? 50 : 500),
                           .per_node = 1 + seed % 3};
+    if (seed % 6 == 4) { /* over triples */
+        walks.labels = t->labels;
+        walks.begins = t->begins;
+        walks.begun = 0;
+        for (uint32_t i = 0; i < NODES; i++)
+            if (t->nodes[i] < t->nodes[i + 1]) t->begins[walks.begun++] = i;
+        walks.length = 2 * walks.length - 1;
+    }
     walks_set_biases(&walks, biases[seed % 4][0], biases[seed % 4][1], (int)(seed / 2 % 2));
     t->walked = (struct example_source){.walks = walks,
                                         .tokens = walks_positions(&walks),

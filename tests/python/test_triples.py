@@ -216,3 +216,37 @@ def test_pykeens_evaluator_finds_the_same_ranks(tmp_path):
     for name, side, metric in (("mrr", "both", "inverse_harmonic_mean_rank"), ("mrr_heads", "head", "inverse_harmonic_mean_rank"),
                                ("mrr_tails", "tail", "inverse_harmonic_mean_rank"), ("hits10", "both", "hits_at_10"), ("hits1", "both", "hits_at_1")):
         assert ours[name] == pytest.approx(found.get_metric("%s.realistic.%s" % (side, metric)), abs=1e-4), name
+
+
+WALKED = {"model.dim": 8, "train.epochs": 2, "walks.per_node": 20, "train.update": "batch", "train.batch": 200}
+
+
+def walked(tmp_path, data, name, **keys):
+    return sptx.fit(data, tmp_path / name, keys={**WALKED, **keys}, format="triples", mode="walk", device="cpu", threads=2, progress=False,
+                    overwrite=True)
+
+
+@pytest.mark.parametrize("keys", [{}, {"walks.relations": "no"}, {"graph.directed": "no", "walks.q": 0.5}])
+def test_walks_over_all_kinds_of_triples_are_those_of_the_file(tmp_path, keys):
+    pandas = pytest.importorskip("pandas")
+    lines = names(triples())
+    path = tmp_path / "triples.tsv"
+    path.write_text("".join("\t".join(line) + "\n" for line in lines))
+    wanted = walked(tmp_path, str(path), "of_file", **keys)
+    for data in (lines, pandas.DataFrame(lines, columns=["h", "r", "t"])):
+        run = walked(tmp_path, data, "run", **keys)
+        assert list(run.words) == list(wanted.words) and numpy.array_equal(run.vectors(), wanted.vectors())
+    assert ("relation:r1" in wanted.words) == ("walks.relations" not in keys)
+    assert len(wanted.vectors(["e1", "e2"])) == 2
+
+
+def test_walked_triples_answer_as_a_graph_does(tmp_path):
+    lines = names(triples())
+    run = walked(tmp_path, lines, "run", **{"graph.directed": "no"})
+    assert not any(str(word).startswith("relation:") for word, _ in run.recommend(list="e1", k=40))
+    found = run.evaluate(edges=[("e0", "e29"), ("e2", "e28"), ("e5", "e1")])
+    assert found
+    with pytest.raises((sptx.Error, ValueError), match="relations are words"):
+        run.tails("e1", "r1")
+    with pytest.raises(sptx.Error, match="rename one of the two"):
+        walked(tmp_path, [("relation:x", "y", "c"), ("c", "x", "d")], "bad")

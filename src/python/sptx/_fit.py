@@ -19,7 +19,7 @@ from ._train import Progress, _beginning, _of_files, _setting, _Training
 
 
 def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,
-        keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, columns: Optional[Sequence[str]] = None,
+        keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, mode: Optional[str] = None, columns: Optional[Sequence[str]] = None,
         users: Any = None, items: Any = None, weights: Any = None, item_features: Any = None,
         user_features: Any = None, overwrite: bool = False, resume: bool = False,
         progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
@@ -51,6 +51,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     keys       "section.key": value, as `sptx-w2v help keys` lists them
     format     how the data is read: "text" (sentences), "lists", "documents", "adjacency" (a target, then its contexts), "graph" (edges, which
                are walked), "triples" (a knowledge graph) or "pairs"
+    mode       what predicts what (examples.mode): "walk" with format="triples" walks over them (RDF2Vec); None: what suits the data
     columns    of rows of fields: ("user", "item"), or with a third, the rating; of a graph (source, target[, weight]), of triples
                (head, relation, tail). Names, or numbers from 1 on. Without format, columns that are named are pairs
     weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
@@ -80,7 +81,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         _refuse_older(path)
     if "run.dir" in (keys or {}):
         raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
-    given = {**(keys or {}), **{key: value for key, value in (("model.dim", dim), ("train.epochs", epochs)) if value is not None}}
+    set_by_name = (("model.dim", dim), ("train.epochs", epochs), ("examples.mode", mode))
+    given = {**(keys or {}), **{key: value for key, value in set_by_name if value is not None}}
     told = [("item", ".items", item_features, items), ("list", ".users", user_features, users)]
     for what, ending, features, _ in told:
         if features is not None:

@@ -407,7 +407,9 @@ static void help_names_the_values(void **state) {
     assert_non_null(strstr(text, "\n  for examples.mode = user, at least 10,000 pairs, with train.effort = thorough: 60"));
     defaults_describe("examples.subsample", text);
     assert_string_equal(text, "  for corpus.format = text, at least 50,000 tokens and 1,000 distinct words: 1e-4\n"
-                              "  for corpus.format = text, at least 200 distinct words: 3e-4\n  for corpus.format = text: 0");
+                              "  for corpus.format = text, at least 200 distinct words: 3e-4\n  for corpus.format = text: 0\n"
+                              "  for examples.mode = walk with corpus.format = triples, at least 1,000 nodes: 1e-3\n"
+                              "  for examples.mode = walk with corpus.format = triples: 0");
     defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }

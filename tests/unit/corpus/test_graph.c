@@ -78,7 +78,8 @@ static void assert_graph(const struct graph *graph, const struct drawn *drawn, i
 static void make_and_check(const struct drawn *drawn, int directed, int weighted) {
     uint64_t checksum = 0;
     for (unsigned threads = 1; threads < 5; threads++) {
-        struct edges edges = {.ends = drawn->ends,
+        struct edges edges = {.from = drawn->ends,
+                              .to = drawn->ends + 1,
                               .weights = weighted ? drawn->weights : NULL,
                               .stride = 2, .weight_stride = 1, .count = drawn->count};
         struct graph_wanted wanted = {.fingerprint = 7,
@@ -87,9 +88,9 @@ static void make_and_check(const struct drawn *drawn, int directed, int weighted
                                       .at_once = threads * threads * 17,
                                       .report_seconds = 1};
         struct graph graph;
-        uint64_t loops;
-        assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[threads], &loops), 0);
-        assert_int_equal(loops, drawn->loops);
+        struct graph_left left;
+        assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[threads], &left), 0);
+        assert_int_equal(left.loops, drawn->loops);
         assert_int_equal(graph_open(&graph, in_scratch("graph"), 7, NODES, pools[threads]), 0);
         assert_int_equal(file_size(in_scratch("graph")), graph_bytes(NODES, graph.arcs, weighted));
         assert_int_equal(graph.directed, directed);
@@ -109,16 +110,64 @@ static void random_graphs_are_as_a_plain_reference_has_them(void **state) {
     }
 }
 
+/* Triples: each (from, to, label) is one arc, in this order. Triples with a term that has no row are left out. */
+static void triples_become_arcs_with_labels(void **state) {
+    enum { RELATIONS = 7, TRIPLES = 300 };
+    static const uint32_t label_rows[RELATIONS] = {NODES + 3, NODES, WORDS_ABSENT, NODES + 5, NODES + 1, NODES + 2, NODES + 4};
+    for (int round = 0; round < 40; round++) {
+        int directed = round % 2, there[NODES][NODES][RELATIONS] = {0};
+        uint32_t terms[3 * TRIPLES], rows[NODES + 1], count = 1 + scratch_random(TRIPLES);
+        uint64_t arcs = 0, loops = 0, lost = 0, checksum = 0;
+        for (uint32_t i = 0; i <= NODES; i++) rows[i] = i < NODES ? NODES - 1 - i : WORDS_ABSENT;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t head = i ? scratch_random(NODES + 1) : 0, relation = i ? scratch_random(RELATIONS) : 0, tail = i ? scratch_random(NODES + 1) : 1;
+            terms[3 * i] = head, terms[3 * i + 1] = relation, terms[3 * i + 2] = tail;
+            int absent = head == NODES || tail == NODES || label_rows[relation] == WORDS_ABSENT;
+            lost += (uint64_t)absent;
+            loops += !absent && head == tail;
+            if (absent || head == tail) continue;
+            there[rows[head]][rows[tail]][label_rows[relation] - NODES] = 1;
+            if (!directed) there[rows[tail]][rows[head]][label_rows[relation] - NODES] = 1;
+        }
+        for (unsigned threads = 1; threads < 4; threads++) {
+            struct edges edges = {.from = terms, .to = terms + 2, .rows = rows, .labels = terms + 1, .label_rows = label_rows, .stride = 3,
+                                  .count = count};
+            struct graph_wanted wanted = {.nodes = NODES + RELATIONS, .directed = directed, .at_once = threads * 17, .report_seconds = 1};
+            struct graph graph;
+            struct graph_left left;
+            assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[threads], &left), 0);
+            assert_true(left.loops == loops && left.lost == lost);
+            assert_int_equal(graph_open(&graph, in_scratch("graph"), 0, wanted.nodes, pools[threads]), 0);
+            assert_true(graph.labels && !graph.weights);
+            arcs = 0;
+            for (uint32_t from = 0; from < NODES; from++) {
+                assert_int_equal(graph.starts[from], arcs);
+                for (uint32_t to = 0; to < NODES; to++)
+                    for (uint32_t label = 0; label < RELATIONS; label++) {
+                        if (!there[from][to][label]) continue;
+                        assert_true(arcs < graph.arcs && graph.neighbours[arcs] == to && graph.labels[arcs] == NODES + label);
+                        arcs++;
+                    }
+            }
+            assert_int_equal(graph.arcs, arcs);
+            assert_int_equal(file_size(in_scratch("graph")), graph_bytes(wanted.nodes, arcs, 1));
+            if (threads > 1) assert_int_equal(graph.checksum, checksum);
+            checksum = graph.checksum;
+            graph_close(&graph);
+        }
+    }
+}
+
 /* One row has more arcs than one sort handles, and many more duplicates than distinct arcs. */
 static void a_row_may_be_longer_than_a_group(void **state) {
     enum { MANY = 3 * SORT_ARCS, OTHERS = 50000 };
     uint32_t *ends = malloc(2 * MANY * sizeof *ends);
-    struct edges edges = {.ends = ends, .stride = 2, .weight_stride = 1, .count = MANY};
+    struct edges edges = {.from = ends, .to = ends + 1, .stride = 2, .weight_stride = 1, .count = MANY};
     struct graph_wanted wanted = {.nodes = OTHERS + 1, .at_once = 1000, .report_seconds = 1};
     struct graph graph;
-    uint64_t loops;
+    struct graph_left left;
     for (uint32_t i = 0; i < MANY; i++) ends[2 * i] = 0, ends[2 * i + 1] = 1 + i * 7u % OTHERS;
-    assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[2], &loops), 0);
+    assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[2], &left), 0);
     assert_int_equal(graph_open(&graph, in_scratch("graph"), 0, OTHERS + 1, pools[2]), 0);
     assert_int_equal(graph.arcs, 2 * OTHERS);
     assert_int_equal(graph.starts[1], OTHERS);
@@ -133,11 +182,11 @@ static void the_first_rows_may_have_no_arc(void **state) {
     static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
     static const float weights[] = {2, 3};
     for (int weighted = 0; weighted < 2; weighted++) {
-        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .stride = 2, .weight_stride = 1, .count = 2};
+        struct edges edges = {.from = ends, .to = ends + 1, .weights = weighted ? weights : NULL, .stride = 2, .weight_stride = 1, .count = 2};
         struct graph_wanted wanted = {.nodes = SORT_ROWS + 7, .directed = 1, .report_seconds = 1};
         struct graph graph;
-        uint64_t loops;
-        assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[1 + weighted], &loops), 0);
+        struct graph_left left;
+        assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[1 + weighted], &left), 0);
         assert_int_equal(graph_open(&graph, in_scratch("graph"), 0, wanted.nodes, pools[1]), 0);
         assert_int_equal(graph.arcs, 2);
         assert_int_equal(graph.starts[SORT_ROWS + 5], 0);
@@ -153,19 +202,19 @@ static void sums_do_not_depend_on_the_order(void **state) {
     static const uint32_t ends[] = {0, 1, 1, 0, 0, 1, 1, 0};
     struct graph_wanted wanted = {.nodes = 2, .report_seconds = 1};
     struct graph graphs[2];
-    uint64_t loops;
+    struct graph_left left;
     for (int i = 0; i < 2; i++) {
-        struct edges edges = {.ends = ends, .weights = weights[i], .stride = 2, .weight_stride = 1, .count = 4};
+        struct edges edges = {.from = ends, .to = ends + 1, .weights = weights[i], .stride = 2, .weight_stride = 1, .count = 4};
         char *path = in_scratch(i ? "one" : "other");
-        assert_int_equal(graph_write(path, &wanted, &edges, pools[1], &loops), 0);
+        assert_int_equal(graph_write(path, &wanted, &edges, pools[1], &left), 0);
         assert_int_equal(graph_open(&graphs[i], path, 0, 2, pools[1]), 0);
     }
     assert_int_equal(graphs[0].checksum, graphs[1].checksum);
     assert_true(graphs[0].weights[0] == graphs[0].weights[1] && graphs[0].weights[0] == 100000008.0f);
     graph_close(&graphs[0]);
     graph_close(&graphs[1]);
-    struct edges edges = {.ends = ends, .weights = (const float[]){3e38f, 3e38f}, .stride = 2, .weight_stride = 1, .count = 2};
-    assert_int_equal(graph_write(in_scratch("large"), &wanted, &edges, pools[1], &loops), -1);
+    struct edges edges = {.from = ends, .to = ends + 1, .weights = (const float[]){3e38f, 3e38f}, .stride = 2, .weight_stride = 1, .count = 2};
+    assert_int_equal(graph_write(in_scratch("large"), &wanted, &edges, pools[1], &left), -1);
     sentence_holds("add up to more than 32 bits hold");
     assert_false(file_exists(in_scratch("large")));
 }
@@ -396,10 +445,35 @@ static void arcs_that_make_no_sense_are_seen(void **state) {
     release(&made);
 }
 
+/* Damaged labels of triples: here a>b by two relations, c>a by one; neighbours are followed by labels. */
+static void labels_that_make_no_sense_are_seen(void **state) {
+    static const uint32_t terms[] = {0, 0, 1, 0, 1, 1, 2, 0, 0}, label_rows[] = {3, 4};
+    struct edges edges = {.from = terms, .to = terms + 2, .labels = terms + 1, .label_rows = label_rows, .stride = 3, .count = 3};
+    struct graph_wanted wanted = {.nodes = 5, .directed = 1, .report_seconds = 1};
+    struct graph_left left;
+    uint64_t length;
+    assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[1], &left), 0);
+    char *bytes = file_read(in_scratch("graph"), &length), *changed = malloc(length);
+    assert_int_equal(opens(bytes, length, 0, 5), 1);
+    const uint32_t changes[][2] = {{3, 4}, {4, 3}, {4, 5}, {5, UINT32_MAX}, {1, 0}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        memcpy(changed, bytes, length);
+        memcpy(changed + GRAPH_HEADER + 4 * changes[i][0], &changes[i][1], 4);
+        sign(changed, length);
+        if (opens(changed, length, 0, 5)) fail_msg("change %d was not seen", (int)i);
+    }
+    memcpy(changed, bytes, length);
+    changed[12] |= GRAPH_WEIGHTED; /* a graph has weights or labels */
+    assert_int_equal(opens(changed, length, 0, 5), 0);
+    free(bytes);
+    free(changed);
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(random_graphs_are_as_a_plain_reference_has_them),
+        IN_SCRATCH(triples_become_arcs_with_labels),
         IN_SCRATCH(a_row_may_be_longer_than_a_group),
         IN_SCRATCH(sums_do_not_depend_on_the_order),
         IN_SCRATCH(lines_become_arcs),
@@ -412,6 +486,7 @@ int main(void) {
         IN_SCRATCH(fingerprints_tell_keys_apart),
         IN_SCRATCH(damage_is_seen),
         IN_SCRATCH(arcs_that_make_no_sense_are_seen),
+        IN_SCRATCH(labels_that_make_no_sense_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

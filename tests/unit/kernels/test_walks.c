@@ -7,26 +7,31 @@
 
 /* ---- a graph ---- */
 
-enum { NODES = 14, MOST_ARCS = NODES * NODES, SEED = 5 };
+enum { NODES = 14, MOST_LABELS = 3, MOST_ARCS = NODES * NODES * MOST_LABELS, SEED = 5 };
+
+/* Arcs of a small graph weigh the same, have weights, or have labels: a weight is then the number of arcs between two nodes. */
+enum arcs { PLAIN, WEIGHTED, LABELLED, ARCS };
 
 /* A small graph, both as a matrix and in the form that walks read. */
 struct small {
-    double weight[NODES][NODES]; /* weight of the arc; 0: there is no arc */
+    double weight[NODES][NODES]; /* weight of the arc, or number of arcs; 0: there is no arc */
     uint64_t starts[NODES + 1];
     uint32_t neighbours[MOST_ARCS];
     struct alias alias[MOST_ARCS];
+    uint32_t labels[MOST_ARCS]; /* NODES + the arc's index, so that a label tells its arc */
     struct walks walks;
     int directed;
     double p, q;
 };
 
 /* Joins about a third of all pairs of nodes, the first nodes more often. In a directed graph no arc leaves the last node. */
-static void join_nodes(struct small *g, int weighted) {
+static void join_nodes(struct small *g, enum arcs kind) {
     for (uint32_t a = 0; a < NODES; a++)
         for (uint32_t b = 0; b < NODES; b++) {
             struct draw4 drawn = draw_at(SEED, DRAW_GENERATE, a * NODES + b, 0, (uint32_t)g->directed);
             int joined = a != b && drawn.word[0] % 100 < (a < 3 || b < 3 ? 60u : 25u) && (!g->directed || a + 1 < NODES);
-            if (joined && (g->directed || a < b)) g->weight[a][b] = weighted ? 0.25 + drawn.word[1] % 32 / 4.0 : 1;
+            double weight = kind == WEIGHTED ? 0.25 + drawn.word[1] % 32 / 4.0 : kind == LABELLED ? 1 + drawn.word[1] % MOST_LABELS : 1;
+            if (joined && (g->directed || a < b)) g->weight[a][b] = weight;
             if (joined && !g->directed && a < b) g->weight[b][a] = g->weight[a][b];
         }
 }
@@ -36,30 +41,37 @@ static void make_alias(struct small *g, uint32_t node, const double *weights) {
     if (count) assert_int_equal(0, examples_alias(g->alias + first, weights, count));
 }
 
-static void lay_out(struct small *g) {
+static void lay_out(struct small *g, enum arcs kind) {
     uint64_t arcs = 0;
     for (uint32_t a = 0; a < NODES; a++) {
         double weights[NODES];
         g->starts[a] = arcs;
         for (uint32_t b = 0; b < NODES; b++)
-            if (g->weight[a][b] > 0) weights[arcs - g->starts[a]] = g->weight[a][b], g->neighbours[arcs++] = b;
+            for (int i = 0; i < (kind == LABELLED ? (int)g->weight[a][b] : g->weight[a][b] > 0); i++) {
+                if (kind != LABELLED) weights[arcs - g->starts[a]] = g->weight[a][b];
+                g->labels[arcs] = NODES + (uint32_t)arcs;
+                g->neighbours[arcs++] = b;
+            }
         g->starts[a + 1] = arcs;
-        make_alias(g, a, weights);
+        if (kind == WEIGHTED) make_alias(g, a, weights);
     }
 }
 
-static struct small *small_graph(int weighted, int directed, double p, double q, uint32_t length) {
+/* length: nodes of a walk. */
+static struct small *small_graph(enum arcs kind, int directed, double p, double q, uint32_t length) {
     struct small *g = calloc(1, sizeof *g);
     assert_non_null(g);
     g->directed = directed, g->p = p, g->q = q;
-    join_nodes(g, weighted);
-    lay_out(g);
+    join_nodes(g, kind);
+    lay_out(g, kind);
     g->walks = (struct walks){.starts = g->starts,
                               .neighbours = g->neighbours,
-                              .alias = weighted ? g->alias : NULL,
+                              .alias = kind == WEIGHTED ? g->alias : NULL,
+                              .labels = kind == LABELLED ? g->labels : NULL,
                               .nodes = NODES,
+                              .begun = NODES,
                               .arcs = g->starts[NODES],
-                              .length = length,
+                              .length = kind == LABELLED ? 2 * length - 1 : length,
                               .per_node = 100000};
     walks_set_biases(&g->walks, p, q, directed);
     return g;
@@ -92,12 +104,28 @@ static int step_is_plausible(const struct small *g, uint32_t before, uint32_t at
     return n == 0 || plausible(seen, share, NODES, n);
 }
 
+/* Leaves the nodes of a walk alone in ids, and counts how often each arc was followed. */
+static void take_labels(const struct small *g, uint32_t *ids, uint64_t arcs[MOST_ARCS]) {
+    for (uint32_t i = 1; 2 * i < g->walks.length; i++) {
+        uint32_t label = ids[2 * i - 1], from = ids[i - 1], to = ids[2 * i];
+        assert_int_equal(label == DRAW_NONE, to == DRAW_NONE);
+        ids[i] = to;
+        if (to == DRAW_NONE) continue;
+        uint64_t arc = label - NODES;
+        assert_true(label >= NODES && arc >= g->starts[from] && arc < g->starts[from + 1]);
+        assert_int_equal(g->neighbours[arc], to);
+        arcs[arc]++;
+    }
+}
+
 /* Counts the steps of many walks by previous, current and next node. A walk may end early only at a node without arcs. */
 static void count_steps(const struct small *g, uint64_t walks, uint64_t (*seen)[NODES][NODES]) {
-    uint32_t length = g->walks.length, *ids = calloc(length, sizeof *ids);
-    assert_non_null(ids);
+    uint32_t length = g->walks.labels ? g->walks.length / 2 + 1 : g->walks.length, *ids = calloc(g->walks.length, sizeof *ids);
+    uint64_t *arcs = calloc(MOST_ARCS, sizeof *arcs);
+    assert_true(ids && arcs);
     for (uint64_t w = 0; w < walks; w++) {
         walk_draw(&g->walks, SEED, w, 3, ids);
+        if (g->walks.labels) take_labels(g, ids, arcs);
         for (uint32_t i = 1; i < length; i++) {
             if (ids[i] == DRAW_NONE) {
                 assert_true(ids[i - 1] == DRAW_NONE || g->starts[ids[i - 1]] == g->starts[ids[i - 1] + 1]);
@@ -107,10 +135,18 @@ static void count_steps(const struct small *g, uint64_t walks, uint64_t (*seen)[
             seen[i > 1 ? ids[i - 2] : NODES][ids[i - 1]][ids[i]]++;
         }
     }
+    for (uint64_t arc = 0, end = 1; arc < g->walks.arcs && g->walks.labels; arc = end++) { /* arcs between the same nodes are equally frequent */
+        double shares[MOST_LABELS] = {0};
+        uint64_t all = 0;
+        while (end < g->walks.arcs && g->neighbours[end] == g->neighbours[arc]) end++;
+        for (uint64_t i = arc; i < end && end - arc <= MOST_LABELS; i++) all += arcs[i], shares[i - arc] = 1.0 / (double)(end - arc);
+        if (end - arc > 1 && all) assert_true(plausible(arcs + arc, shares, (uint32_t)(end - arc), all));
+    }
     free(ids);
+    free(arcs);
 }
 
-static void check_law(int weighted, int directed, double p, double q) {
+static void check_law(enum arcs weighted, int directed, double p, double q) {
     struct small *g = small_graph(weighted, directed, p, q, 9);
     uint64_t(*seen)[NODES][NODES] = calloc(NODES + 1, sizeof *seen);
     assert_non_null(seen);
@@ -126,7 +162,7 @@ static void check_law(int weighted, int directed, double p, double q) {
 static void test_steps_follow_their_law(void **state) {
     const double biases[][2] = {{1, 1}, {0.5, 2}, {0.25, 0.25}, {0.25, 4}, {4, 0.25}, {4, 4}, {2, 0.5}, {1, 3}, {0.1, 1}, {5, 1}};
     for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
-        for (int kind = 0; kind < 4; kind++) check_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
+        for (int kind = 0; kind < 2 * ARCS; kind++) check_law(kind % ARCS, kind / ARCS, biases[i][0], biases[i][1]);
 }
 
 /* The test must recognize the probabilities of another graph as wrong; otherwise the test above could not fail. */
@@ -145,7 +181,7 @@ static void test_a_wrong_law_is_seen(void **state) {
 }
 
 /* Checks the step that is drawn after all candidates were refused, with every previous node. */
-static void check_exact_law(int weighted, int directed, double p, double q) {
+static void check_exact_law(enum arcs weighted, int directed, double p, double q) {
     enum { DRAWS = 4000 };
     struct small *g = small_graph(weighted, directed, p, q, 9);
     for (uint32_t before = 0; before < NODES; before++)
@@ -153,7 +189,11 @@ static void check_exact_law(int weighted, int directed, double p, double q) {
             struct walk_node from = walk_node(&g->walks, before), here = walk_node(&g->walks, at);
             uint64_t seen[NODES] = {0};
             if (g->weight[before][at] == 0 || !here.degree) continue;
-            for (uint32_t i = 0; i < DRAWS; i++) seen[walk_draw_exactly(&g->walks, SEED, i, 0, at, &here, &from)]++;
+            for (uint32_t i = 0; i < DRAWS; i++) {
+                uint32_t label = 0, next = walk_draw_exactly(&g->walks, SEED, i, 0, at, &here, &from, &label);
+                assert_true(!g->walks.labels || (label >= NODES && g->neighbours[label - NODES] == next));
+                seen[next]++;
+            }
             if (!step_is_plausible(g, before, at, seen))
                 fail_msg("weighted %d, directed %d, p %g, q %g: steps from %u by way of %u", weighted, directed, p, q, before, at);
         }
@@ -163,7 +203,7 @@ static void check_exact_law(int weighted, int directed, double p, double q) {
 static void test_exact_steps_follow_the_same_law(void **state) {
     const double biases[][2] = {{0.5, 2}, {4, 0.25}, {0.1, 1}, {1000, 0.001}, {0.001, 1}, {1, 0.001}};
     for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
-        for (int kind = 0; kind < 4; kind++) check_exact_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
+        for (int kind = 0; kind < 2 * ARCS; kind++) check_exact_law(kind % ARCS, kind / ARCS, biases[i][0], biases[i][1]);
 }
 
 /* On a ring whose arcs weigh 1 and 10^6 by turns, the way back over a heavy arc is nearly always drawn and nearly always
@@ -183,7 +223,7 @@ static void test_tries_of_a_step_have_an_end(void **state) {
         assert_int_equal(0, examples_alias(alias + 2 * node, weights, 2));
     }
     starts[RING] = 2 * RING;
-    struct walks w = {.starts = starts, .neighbours = neighbours, .alias = alias, .nodes = RING, .arcs = 2 * RING, .length = LENGTH};
+    struct walks w = {.starts = starts, .neighbours = neighbours, .alias = alias, .nodes = RING, .begun = RING, .arcs = 2 * RING, .length = LENGTH};
     w.per_node = WALKS;
     walks_set_biases(&w, 1000, 0.001, 0);
     for (uint64_t number = 0; number < WALKS; number++) {
@@ -223,6 +263,22 @@ static void test_every_node_begins_a_walk_in_each_pass(void **state) {
     free(g);
 }
 
+/* Walks over triples begin only at listed nodes. */
+static void test_walks_begin_at_the_listed_nodes(void **state) {
+    static const uint32_t begins[] = {3, 7, 8, 12, 13};
+    enum { BEGUN = sizeof begins / sizeof *begins };
+    struct small *g = small_graph(LABELLED, 1, 1, 1, 3);
+    g->walks.begins = begins;
+    g->walks.begun = BEGUN;
+    assert_int_equal(walks_count(&g->walks), (uint64_t)BEGUN * g->walks.per_node);
+    for (uint64_t pass = 0; pass < 20; pass++) {
+        unsigned seen = 0;
+        for (uint64_t i = 0; i < BEGUN; i++) seen |= 1u << walk_start(&g->walks, SEED, pass * BEGUN + i, 1);
+        assert_int_equal(1u << 3 | 1u << 7 | 1u << 8 | 1u << 12 | 1u << 13, seen);
+    }
+    free(g);
+}
+
 static void test_walks_differ(void **state) {
     struct small *g = small_graph(0, 0, 2, 0.5, 40);
     uint32_t a[40], b[40];
@@ -248,7 +304,7 @@ static void test_the_only_arc_is_taken_at_once(void **state) {
         starts[leaf] = LEAVES + leaf - 1;
     }
     starts[LEAVES + 1] = 2 * LEAVES;
-    struct walks w = {.starts = starts, .neighbours = neighbours, .nodes = LEAVES + 1, .arcs = 2 * LEAVES, .length = LENGTH};
+    struct walks w = {.starts = starts, .neighbours = neighbours, .nodes = LEAVES + 1, .begun = LEAVES + 1, .arcs = 2 * LEAVES, .length = LENGTH};
     w.per_node = 1;
     walks_set_biases(&w, 1000, 0.001, 0);
     for (uint64_t number = 0; number < 20; number++) {
@@ -262,7 +318,7 @@ static void test_the_only_arc_is_taken_at_once(void **state) {
 }
 
 static void test_positions_are_those_of_walks(void **state) {
-    struct walks w = {.nodes = (uint64_t)1 << 32, .per_node = 10, .length = 80};
+    struct walks w = {.nodes = (uint64_t)1 << 32, .begun = (uint64_t)1 << 32, .per_node = 10, .length = 80};
     assert_true(walks_count(&w) == (uint64_t)10 << 32 && walks_positions(&w) == (uint64_t)800 << 32);
     struct walk_range range = walks_of(&w, ((uint64_t)1 << 40) * 80 + 79, 2);
     assert_true(range.first == (uint64_t)1 << 40 && range.end == ((uint64_t)1 << 40) + 2);
@@ -277,6 +333,7 @@ int main(void) {
         cmocka_unit_test(test_tries_of_a_step_have_an_end),
         cmocka_unit_test(test_a_wrong_law_is_seen),
         cmocka_unit_test(test_every_node_begins_a_walk_in_each_pass),
+        cmocka_unit_test(test_walks_begin_at_the_listed_nodes),
         cmocka_unit_test(test_walks_differ),
         cmocka_unit_test(test_the_only_arc_is_taken_at_once),
         cmocka_unit_test(test_positions_are_those_of_walks),

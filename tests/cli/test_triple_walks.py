@@ -1,0 +1,235 @@
+"""Walks over triples (RDF2Vec): relations are words between entities. Threads, kills and the way in which triples come must change no byte."""
+import json
+import random
+import signal
+
+import numpy
+import pytest
+
+from conftest import checkpoints, end, lines_of_metrics, wait_for
+
+GROUPS, SIZE = 5, 12
+WALKS = {"corpus": {"path": "facts.tsv", "format": "triples"}, "examples": {"mode": "walk"}, "model": {"dim": "16"},
+         "walks": {"per_node": "20"}, "train": {"epochs": "6", "update": "batch", "batch": "300"}}
+
+
+def facts(seed=1):
+    """Makes triples of which most lead from an entity to its group's topics by the relations of this group."""
+    draw = random.Random(seed)
+    triples = []
+    for group in range(GROUPS):
+        for member in range(SIZE):
+            for _ in range(4):
+                triples.append((f"g{group}n{member}", draw.choice(["likes", f"own{group}"]), f"topic{group}_{draw.randrange(4)}"))
+            triples.append((f"g{group}n{member}", "knows", f"g{draw.randrange(GROUPS)}n{draw.randrange(SIZE)}"))
+    return [(head, relation, tail) for head, relation, tail in triples if head != tail]
+
+
+@pytest.fixture
+def triples(sptx):
+    sptx.path("facts.tsv").write_text("".join("\t".join(triple) + "\n" for triple in facts()))
+    return sptx
+
+
+def walking(program, **sections):
+    keys = {section: {**WALKS.get(section, {}), **sections.get(section, {})} for section in {**WALKS, **sections}}
+    return program.config(**keys)
+
+
+def words_of(program, run="run"):
+    return dict(line.rsplit("\t", 1) for line in program.path(run, "vocab.tsv").read_text().splitlines())
+
+
+def test_members_of_a_group_are_near_and_relations_are_words(triples):
+    said = triples("train", walking(triples, train={"update": "auto", "epochs": "30"})).stderr
+    assert "entities and relations, directed" in said and "walks of 5 an epoch" in said
+    right = 0
+    for group in range(GROUPS):
+        lines = triples("nearest", "run", f"g{group}n3", "--k=5").stdout.splitlines()
+        right += sum(line.split("\t")[0].replace("relation:own", "g").replace("topic", "g").startswith(f"g{group}") for line in lines)
+    assert right >= 0.8 * 5 * GROUPS
+    words = words_of(triples)
+    assert int(words["relation:knows"]) == sum(relation == "knows" for _, relation, _ in facts())
+    counts = [int(count) for count in words.values()]
+    assert counts == sorted(counts, reverse=True)
+    triples("export", "run", "--format=word2vec-text", "--out=all.txt")
+    assert {line.split(" ")[0] for line in triples.path("all.txt").read_text().splitlines()[1:]} == set(words)
+
+
+def test_without_relations_a_walk_has_only_entities(triples):
+    triples("train", walking(triples, walks={"relations": "no"}))
+    assert not any(word.startswith("relation:") for word in words_of(triples))
+    edges = {(head, tail) for head, _, tail in facts()}
+    triples.path("edges.tsv").write_text("".join(f"{head}\t{tail}\n" for head, _, tail in facts()))
+    planned = json.loads(triples("plan", walking(triples, walks={"relations": "no"}), "--json").stdout)
+    assert planned["stream_bytes"] == 128 + (4 * len(edges) + 7) // 8 * 8 + 8 * (planned["rows"] + 1)
+    with_relations = json.loads(triples("plan", walking(triples), "--json").stdout)
+    assert with_relations["stream_bytes"] == 128 + 8 * len(set(facts())) + 8 * (with_relations["rows"] + 1)
+
+
+@pytest.mark.parametrize("keys", [{}, {"walks": {"p": "0.5", "q": "2"}}, {"graph": {"directed": "no"}, "walks": {"p": "0.25", "q": "0.5"}},
+                                  {"walks": {"relations": "no"}}])
+def test_threads_and_batches_of_another_depth_change_no_byte(triples, keys):
+    triples("train", walking(triples, train={"held_out": "0.05"}, **keys))
+    wanted = triples.tables()
+    for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
+        triples("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)
+        assert triples.tables("other") == wanted
+    triples("train", "run/config.ini", "--run.dir=other", "--overwrite", "--walks.length=4")
+    assert triples.tables("other") != wanted
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_goes_on_to_the_same_bytes(triples, how):
+    config = walking(triples, train={"epochs": "150"}, run={"checkpoint_every": "20steps"})
+    triples("train", config)
+    wanted = triples.tables()
+    process = triples.start("train", config, "--run.dir=stopped")
+    assert wait_for(lambda: lines_of_metrics(triples, "stopped") > 2 and checkpoints(triples, "stopped"), process)
+    process.send_signal(how)
+    end(process)
+    triples("train", config, "--run.dir=stopped", "--resume")
+    assert triples.tables("stopped") == wanted
+
+
+def test_all_forms_of_triples_give_the_same_bytes(triples):
+    triples("train", walking(triples))
+    wanted, names = triples.tables(), words_of(triples)
+    all_facts = facts()
+    triples.path("facts.nt").write_text("".join(f"<{head}> <{relation}> <{tail}> .\n" for head, relation, tail in all_facts))
+    triples.path("facts.csv").write_text("tail,head,relation\n" + "".join(f"{tail},{head},{relation}\n" for head, relation, tail in all_facts))
+    for name in ("facts.nt", "facts.csv"):
+        triples("train", walking(triples, corpus={"path": name}), "--run.dir=other", "--overwrite")
+        assert words_of(triples, "other") == names and triples.tables("other") == wanted
+    twice = all_facts + all_facts  # a triple that occurs twice counts twice, but is one arc
+    triples.path("facts.tsv").write_text("".join("\t".join(triple) + "\n" for triple in twice))
+    triples("train", walking(triples), "--run.dir=other", "--overwrite")
+    assert words_of(triples, "other") == {word: str(2 * int(count)) for word, count in names.items()}
+    assert json.loads(triples("plan", walking(triples), "--json").stdout)["stream_bytes"] == \
+        128 + 8 * len(set(all_facts)) + 8 * (len(names) + 1)
+
+
+def test_loops_single_triples_and_tails(sptx):
+    """An entity without arcs begins no walk; a triple from an entity to itself is left out."""
+    sptx.path("facts.tsv").write_text("a\tis\ta\na\tlikes\tb\n")
+    said = sptx("train", walking(sptx, model={"dim": "4"})).stderr
+    assert "1 self-loop left out" in said and "1 arc of 4 entities and relations" in said and "20 walks of 5 an epoch" in said
+    assert words_of(sptx) == {"a": "3", "b": "1", "relation:is": "1", "relation:likes": "1"}
+    assert "20 walks" in sptx("plan", walking(sptx)).stdout
+    assert "40 walks" in sptx("plan", walking(sptx, graph={"directed": "no"})).stdout
+
+
+def test_an_entity_and_a_relation_of_one_name_are_two_words(sptx):
+    sptx.path("facts.tsv").write_text("likes\tlikes\tb\nb\tknows\tlikes\n")
+    sptx("train", walking(sptx, model={"dim": "4"}))
+    assert words_of(sptx) == {"likes": "2", "b": "2", "relation:likes": "1", "relation:knows": "1"}
+    sptx.path("facts.tsv").write_text("relation:knows\tlikes\tb\nb\tknows\tc\n")
+    assert "the entity 'relation:knows' is called as the word of the relation 'knows' is; rename one of the two" in \
+        sptx.refuses("train", walking(sptx), "--overwrite")
+
+
+def test_a_relation_for_each_triple(sptx):
+    count = 100000
+    sptx.path("facts.tsv").write_text("".join(f"e{i % 100}\tr{i}\te{(i * 7 + 1) % 100}\n" for i in range(count)))
+    sptx("train", walking(sptx, model={"dim": "2"}, walks={"per_node": "1"}, train={"epochs": "1", "batch": "10000"}))
+    loops = sum(i % 100 == (i * 7 + 1) % 100 for i in range(count))
+    assert len(words_of(sptx)) == count + 100
+    assert json.loads(sptx("plan", walking(sptx), "--json").stdout)["stream_bytes"] == 128 + 8 * (count - loops) + 8 * (count + 101)
+
+
+def test_words_that_are_left_out_take_their_triples_along(sptx):
+    sptx.path("facts.tsv").write_text("a\tlikes\tb\nb\tlikes\ta\na\tlikes\trare\nb\tknows\ta\n")
+    said = sptx("train", walking(sptx, corpus={"min_count": "2"}, model={"dim": "4"})).stderr
+    assert "1 of 4 triples, of which a term is not in the vocabulary" in said and "3 arcs" in said
+    assert list(words_of(sptx)) == ["a", "b", "relation:likes", "relation:knows"]
+    sptx.path("words.tsv").write_text("a\t3\nb\t3\nrelation:likes\t2\n")
+    said = sptx("train", walking(sptx, corpus={"vocab": "words.tsv"}, model={"dim": "4"}), "--overwrite").stderr
+    assert "2 of 4 triples" in said and "2 arcs of 3" in said
+    sptx.path("words.tsv").write_text("a\t3\nb\t3\n")
+    assert "no triple joins two different entities of the vocabulary of 2 words by a relation of it (relation:NAME)" in \
+        sptx.refuses("train", walking(sptx, corpus={"vocab": "words.tsv"}), "--overwrite")
+    sptx.path("words.tsv").write_text("a\t3\nb\t3\nrelation:likes\t0\n")
+    assert "the vocabulary ends with rows of relations" in sptx.refuses("train", walking(sptx, corpus={"vocab": "words.tsv"}), "--overwrite")
+
+
+def test_entities_may_be_numbers(sptx):
+    sptx.path("facts.tsv").write_text("3\tlikes\t0\n0\tlikes\t1\n1\tknows\t3\n")
+    sptx("train", walking(sptx, corpus={"order": "given"}, model={"dim": "4"}))
+    assert list(words_of(sptx)) == ["0", "1", "2", "3", "relation:likes", "relation:knows"]
+
+
+def test_held_out_triples_are_ranked_among_entities(triples):
+    all_facts = facts()
+    held_out = all_facts[::10]
+    linked = {pair for head, _, tail in held_out for pair in ((head, tail), (tail, head))}
+    rest = [(head, relation, tail) for head, relation, tail in all_facts if (head, tail) not in linked]
+    for name, part in (("held.tsv", held_out), ("facts.tsv", rest)):
+        triples.path(name).write_text("".join("\t".join(fact) + "\n" for fact in part))
+    triples("train", walking(triples, train={"epochs": "30"}, graph={"directed": "no"}))
+    said = triples("evaluate", "run", "--edges=held.tsv").stdout.split()
+    assert float(said[said.index("auc") + 1]) > 0.6
+    entities = sum(not word.startswith("relation:") for word in words_of(triples))
+    assert int(said[said.index("among") + 1]) < entities
+    found = triples("recommend", "run", "--list=g1n1", "--k=100").stdout.splitlines()
+    assert found and not any(line.startswith("relation:") for line in found)
+    assert len(found) < len(words_of(triples))
+
+
+@pytest.mark.parametrize("sections, said", [
+    ({"examples": {"mode": "window"}}, "triples (corpus.format = triples) are trained with examples.mode = triple or walk"),
+    ({"corpus": {"format": "graph", "columns": "1,3"}, "walks": {"relations": "no"}}, "walks.relations = no leaves relations of triples out"),
+    ({"examples": {"mode": "triple"}, "walks": {"relations": "no"}}, "walks.relations = no leaves relations of triples out"),
+    ({"triples": {"reciprocal": "no"}}, "walks over triples have no reciprocals"),
+    ({"graph": {"weights": "yes"}}, "graph.weights = yes needs corpus.format = graph"),
+    ({"examples": {"mode": "triple"}, "graph": {"directed": "yes"}}, "graph.directed = yes is for walks"),
+    ({"train": {"evaluate": "facts.tsv"}}, "train.evaluate = facts.tsv are triples, and examples.mode is not triple"),
+    ({"examples": {"mode": None}, "train": {"loss": "glove"}}, "examples.mode = counts with corpus.format = triples"),
+    ({"examples": {"shuffle": "yes"}}, "walks begin in a drawn order"),
+    ({"corpus": {"min_count": "1000"}}, "min_count"),
+])
+def test_what_cannot_be_walked_is_said(triples, sections, said):
+    assert said in triples.refuses("train", walking(triples, **sections))
+    assert not checkpoints(triples)
+
+
+def test_questions_for_other_runs_are_refused(triples):
+    triples("train", walking(triples))
+    assert "its relations are words" in triples.refuses("recommend", "run", "--head=g1n1", "--relation=likes")
+    assert "these are triples" in triples("tune", walking(triples), "--trials=2", "--out=best.ini", expect=1).stderr
+
+
+def test_a_run_without_relations_in_its_file(sptx):
+    sptx.path("facts.tsv").write_text("a\tb\nb\tc\n")
+    assert "facts.tsv" in sptx.refuses("train", walking(sptx))
+    sptx.path("facts.tsv").write_text("a\tlikes\ta\n")
+    assert "no triple joins two different entities" in sptx.refuses("train", walking(sptx))
+    assert "vocabulary has 1 word" in sptx.refuses("train", walking(sptx, walks={"relations": "no"}))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hierarchical"])
+def test_walks_learn_with_either_loss(triples, loss):
+    triples("train", walking(triples, train={"loss": loss, "epochs": "10"}, model={"dim": "8"}))
+    losses = [json.loads(line) for line in triples.path("run", "metrics.jsonl").read_text().splitlines()]
+    assert losses and numpy.isfinite(numpy.load(triples.checkpoint() / "target.npy")["weights"]).all()
+
+
+def test_runs_of_triples_begin_from_walks_only_without_their_words(triples):
+    triples("train", walking(triples), "--run.dir=walked")
+    triples("train", "--corpus.path=facts.tsv", "--corpus.format=triples", "--model.dim=16", "--train.epochs=1", "--run.dir=trained")
+    for older, mode in (("walked", "triple"), ("trained", "walk")):
+        begin = ["train", "--corpus.path=facts.tsv", "--corpus.format=triples", f"--examples.mode={mode}", "--model.dim=16", "--train.epochs=1",
+                 f"--train.from={older}"]
+        assert "set train.from_words = drop" in triples.refuses(*begin, "--run.dir=new")
+        triples(*begin, "--train.from_words=drop", f"--run.dir=new-{mode}")
+
+
+def test_new_triples_join_an_older_run(triples):
+    triples("train", walking(triples))
+    old, words = numpy.load(triples.checkpoint() / "target.npy")["weights"], list(words_of(triples))
+    with triples.path("facts.tsv").open("a") as file:
+        file.write("new\tlikes\ttopic1_0\nnew\tfresh\tg0n1\n")
+    triples("train", walking(triples, train={"from": "run", "freeze": "known", "update": "batch"}), "--run.dir=grown")
+    grown, after = numpy.load(triples.checkpoint("grown") / "target.npy")["weights"], list(words_of(triples, "grown"))
+    assert set(after) == {*words, "new", "relation:fresh"}
+    for row, word in enumerate(words):
+        assert numpy.array_equal(grown[after.index(word)], old[row])
