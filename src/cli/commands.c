@@ -341,7 +341,7 @@ const struct command commands[] = {
      "                    number of ends that were ranked among all, all). Not judged: links with a node that the run does\n"
      "                    not know (left-out), and links that the run was trained on (trained). Scores: dot, cosine and\n"
      "                    hadamard (a regression over products of columns) of the table's rows; cross and cross-cosine of\n"
-     "                    both tables\n"
+     "                    both tables. For a run of walks over triples, the file has triples, whose relations are not asked\n"
      "  --known=FILE      links: those that the run was trained on, which are not counted as wrong answers; hadamard needs\n"
      "                    them. Default: the links of the run's graph, if it was trained on one (corpus.format = graph)\n"
      "  --directed        links: only the second node of a link is ranked. Default: both are, unless the run's graph is\n"
