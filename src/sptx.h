@@ -696,7 +696,8 @@ struct sptx_nearest_options {
     uint64_t size;            /* sizeof (struct sptx_nearest_options) */
     const char *table;        /* the table that is searched; NULL: the default */
     const char *metric;       /* "cosine" or "dot" (the dot product); NULL: cosine */
-    const uint32_t *excluded; /* [count] excluded[i]: a row that must not be among the answers to query i; NULL: no row is excluded */
+    const uint32_t *excluded; /* [count] excluded[i]: a row that must not be among the answers to query i, as a rule its own;
+                               * NULL: no row is excluded. Warns if rows of words and of lists are compared that cosines do not fit */
     uint64_t lists;           /* 1: rows of lists are searched, too; 0: only rows of words or items */
 };
 #define SPTX_NEAREST_OPTIONS {sizeof(struct sptx_nearest_options), 0, 0, 0, 0}

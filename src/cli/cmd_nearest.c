@@ -46,6 +46,7 @@ struct asking {
     enum export_type type;
     uint32_t columns, k;
     uint64_t searched, first; /* the rows that are searched: first .. searched - 1 */
+    int lists;                /* 1: rows of lists are searched */
     const char *const *words;
     uint64_t count;
     uint32_t *rows; /* [count] rows of the words; DRAW_NONE: a word without a row, which has only a vector */
@@ -109,6 +110,8 @@ static int answer_words(struct asking *asking, const struct config *config) {
         if (!result && asking->rows[i] != DRAW_NONE && asking->query == asking->among) banned[banned_count++] = asking->rows[i];
         starts[i + 1] = banned_count;
     }
+    if (!result)
+        answers_warn_of_tables(&asking->model, asking->rows, count, asking->query, asking->among, asking->lists, asking->metric);
     if (!result)
         result = asking->quantized ? open_quantized(&search, asking, config)
                                    : search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config);
@@ -175,6 +178,7 @@ int cmd_nearest(int argc, char **argv) {
     asking.type = (enum export_type)type;
     asking.columns = (uint32_t)columns;
     asking.first = answers_first(&asking.model, lists);
+    asking.lists = lists;
     asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;

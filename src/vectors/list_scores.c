@@ -393,6 +393,22 @@ uint64_t answers_first(const struct model *model, int lists) {
     return lists && (model->documents || model->relations) ? model_items(model) : 0;
 }
 
+void answers_warn_of_tables(const struct model *model, const uint32_t *rows, uint64_t count, enum model_view query, enum model_view among,
+                            int lists, enum search_metric metric) {
+    if (metric != METRIC_COSINE || !model->vocab.lists || model->relations || model->tree || model->cosine) return;
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows[i] >= model->vocab.size) continue; /* a question without a row */
+        int list = rows[i] >= model_items(model), meets_others = list ? !answers_first(model, lists) : lists;
+        if (!meets_others || (model->item_targets && (list ? among : query) == VIEW_TARGET)) continue;
+        const char *word = model->documents ? "word" : "item", *other = model->documents ? "document" : "list";
+        warn("'%.100s' is compared with %ss of '%s': a %s has a context row and a %s a target row, which are trained by their dot product, so that "
+             "cosines between them are not those between two %ss; the metric dot ranks as training does%s", vocab_word(&model->vocab, rows[i], NULL),
+             list ? word : other, model->directory, word, other, word,
+             model->documents && !model->item_targets ? ", and examples.words = yes trains target rows of words, too" : "");
+        return;
+    }
+}
+
 int answers_view_named(struct model *model, const char *name, unsigned threads) {
     int view = name ? model_view_named(name) : default_view(model);
     return view < 0 || make_view(model, (enum model_view)view, threads) ? -1 : view;

@@ -197,6 +197,10 @@ uint64_t answers_rows(const struct model *model, int lists);
 /* Returns the first row to search: 0; with lists = 1 in a run of documents or triples the first document or relation, since these are compared
  * only with each other. */
 uint64_t answers_first(const struct model *model, int lists);
+/* Warns if an answer by cosine compares words or items with lists or documents whose rows are of different tables: training fits the dot products of
+ * such rows, not their cosines. rows: [count] rows of the questions, or DRAW_NONE; the questions' view is `query`, that of the answers `among`. */
+void answers_warn_of_tables(const struct model *model, const uint32_t *rows, uint64_t count, enum model_view query, enum model_view among,
+                            int lists, enum search_metric metric);
 /* Return the table, or the score, with this name; NULL: the default (above). -1 after fail_usage(). The table `propagated` is computed at its
  * first use, by this number of threads (0: one for each core); -1 after fail() if the run has no graph. */
 int answers_view_named(struct model *model, const char *name, unsigned threads);

@@ -156,6 +156,20 @@ def test_lines_of_one_name_are_one_document_and_empty_ones_make_none(sptx):
     assert "never trained" in sptx("nearest", "run", "empty", "--lists").stderr and first
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_word_and_a_document_of_different_tables_are_compared_with_a_warning(sptx, mode):
+    write(sptx, documents())
+    made = config(sptx, mode)
+    sptx("train", made)
+    crosses = names_of(sptx) and len(table(sptx, "target.npy")) == 240  # only documents have target rows
+    said = sptx("nearest", "run", "t4w3", "--lists").stderr
+    assert ("'t4w3' is compared with documents" in said) == ("examples.words = yes" in said) == crosses
+    for arguments in (["t4w3"], ["d2", "--lists"], ["t4w3", "--lists", "--metric=dot"]):
+        assert sptx("nearest", "run", *arguments).stderr == ""
+    if not crosses:
+        assert "a context row" in sptx("nearest", "run", "t4w3", "--lists", "--table=context").stderr
+
+
 def test_labels_of_documents(sptx):
     write(sptx, documents())
     sptx("train", config(sptx))

@@ -2,6 +2,7 @@
 
 import inspect
 import random
+import warnings
 
 import numpy
 import pytest
@@ -191,3 +192,30 @@ def test_a_run_infers_several_documents_as_it_does_one(tmp_path):
     with sptx.fit([one.words for one in DOCUMENTS], str(tmp_path / "text"), keys={"corpus.min_count": 1, "model.dim": 16}, device="cpu") as run:
         with pytest.raises(sptx.Error, match="was not trained on documents"):
             run.infer(TOPICS[0])
+
+
+def test_words_that_training_leaves_alone_say_so(model):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.wv.most_similar("t0w1")
+        model.dv.most_similar("d1")
+    assert ["dbow_words=1" in str(one.message) for one in said] == ([] if model.dm or model.dbow_words else [True])
+
+
+def test_a_run_says_what_to_write_for_a_document_and_where_cosines_do_not_fit(tmp_path):
+    documents = [one.words for one in DOCUMENTS]
+    names = ["d%d" % number for number in range(len(documents))]
+    path = tmp_path / "documents.txt"
+    path.write_text("".join("%s\t%s\n" % (name, " ".join(words)) for name, words in zip(names, documents)))
+    keys = {"corpus.min_count": 1, "model.dim": 8, "examples.subsample": 0, "train.epochs": 3}
+    with sptx.fit(str(path), str(tmp_path / "run"), format="documents", keys=keys, device="cpu") as run:
+        word = run.words[0]
+        for lists in (False, True):
+            with pytest.raises(KeyError, match="but a list: 'list:d1'"):
+                run.nearest("d1", lists=lists)
+        for name, lists, crosses in ((word, True, True), ("list:d1", False, True), (word, False, False), ("list:d1", True, False)):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                run.nearest(name, lists=lists, metric="cosine")
+                run.nearest(name, lists=lists, metric="dot")
+            assert ["are trained by their dot product" in str(one.message) for one in said] == [True] * crosses

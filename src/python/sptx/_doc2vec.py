@@ -222,6 +222,8 @@ class Doc2Vec(Word2Vec):
             super()._take(run, rows)
         else:
             self._take_contexts(run, rows)
+            self.wv._untrained = ("dm=0 trains the documents' vectors alone, so these words' vectors are as they began and their cosines say "
+                                  "nothing; dbow_words=1 trains words, too")
         names = numpy.array([int(name[len("list:"):]) for name in run.lists], numpy.int64)
         places = self._rows_of(names)
         self.dv.vectors[places], self._trained[places] = run.target[len(run):len(run) + len(names)], True

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 import numpy
 
 from . import _pickled
+from ._errors import tell
 from ._refused import ones, refused, renamed
 
 Path = Union[str, "os.PathLike[str]"]
@@ -35,6 +36,8 @@ class KeyedVectors:
         self.expandos: Dict[str, Any] = {}
         self._norms: Any = None
         self._normed: Any = None
+
+    _untrained = ""  # what most_similar() warns of if training leaves these vectors as they began
 
     def __len__(self) -> int:
         return len(self.index_to_key)
@@ -179,6 +182,8 @@ class KeyedVectors:
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("cannot compute mean with no input")
+        if self._untrained:
+            tell(self._untrained)
         mean = self.get_mean_vector([key for key, _ in parts], [weight for _, weight in parts], post_normalize=True,
                                     ignore_missing=False)
         if indexer is not None and topn is not None:
