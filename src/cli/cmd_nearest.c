@@ -59,8 +59,9 @@ static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];
     float *vector = asking->vectors + i * model->dim;
-    int64_t row = asking->first ? vocab_find_list(&model->vocab, word, strlen(word)) : -1;
+    int64_t list = asking->lists ? vocab_find_list(&model->vocab, word, strlen(word)) : -1, row = asking->first ? list : -1;
     if (row < 0) row = vocab_find(&model->vocab, word, strlen(word));
+    if (row < 0) row = list;
     if (row < 0) row = titles_find(&asking->titles, model, word);
     if (row < 0) row = model_find_or_make(model, asking->query, word, vector);
     asking->rows[i] = (uint32_t)row;

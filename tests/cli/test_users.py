@@ -397,3 +397,11 @@ def test_a_thorough_run_goes_on_without_negatives_that_it_could_share(sptx):
     sptx("train", "few.ini", "--run.dir=whole", "--train.steps=9", *own)
     sptx("train", "few.ini", "--run.dir=half", "--train.steps=9", "--resume", "--model.dim=16")
     assert sptx.tables("half") == sptx.tables("whole")
+
+
+def test_nearest_finds_a_list_by_its_bare_name_where_no_item_has_it(sptx):
+    write(sptx, {**{f"u{name}": items for name, items in baskets().items()}, "3": ["3", "4", "5"]})
+    sptx("train", config(sptx), "--train.epochs=2")
+    assert sptx("nearest", "run", "u7", "--lists").stdout == sptx("nearest", "run", "list:u7", "--lists").stdout != ""
+    assert sptx("nearest", "run", "3", "--lists").stdout != sptx("nearest", "run", "list:3", "--lists").stdout
+    assert "with --lists" in sptx("nearest", "run", "u7", expect=1).stderr
