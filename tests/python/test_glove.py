@@ -82,8 +82,16 @@ def test_a_model_is_saved_and_begins_another(model, tmp_path):
     ({"counts": numpy.ones((3, 4))}, "a square matrix, words x words, and not of shape"),
     ({"counts": [1, 2]}, "a square matrix, words x words, and not a list"),
     ({"counts": numpy.ones((3, 3)), "words": ["a"]}, "counts have 3 rows, and 1 words were given"),
-    ({"corpus": [["a", "b"]], "x_max": -1}, "glove.x_max"),
+    ({"corpus": [["a", "b"]], "x_max": -1}, "^x_max = "),
 ])
 def test_what_has_no_meaning_is_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         sptx.GloVe(**{**OPTIONS, **arguments})
+
+
+def test_errors_name_the_arguments():
+    sentences = [["a", "b", "c"]] * 9
+    for given, said in (({"window": 0}, "^window = '0'"), ({"x_max": -1}, "^x_max = '-1'"), ({"learning_rate": 0}, "^learning_rate = 0, wanted"),
+                        ({"min_count": 99}, r"\(min_count\).*; lower min_count$")):
+        with pytest.raises((ValueError, sptx.Error), match=said):
+            sptx.GloVe(sentences, vector_size=8, device="cpu", **{"min_count": 1, **given})

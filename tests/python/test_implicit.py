@@ -8,6 +8,7 @@ import tarfile
 import numpy
 import pytest
 
+import sptx
 import sptx.implicit as implicit
 from conftest import TOP
 from sptx.implicit import AlternatingLeastSquares, BayesianPersonalizedRanking
@@ -346,3 +347,11 @@ def test_held_out_items_are_found():
         model = kind(factors=16, random_state=3, use_gpu=False)
         model.fit(train, show_progress=False)
         assert implicit.evaluation.precision_at_k(model, train, test, K=5) > 0.5  # by chance: 0.07
+
+
+def test_messages_name_arguments_but_keys_that_the_user_has_given():
+    for keys, said in (({}, "^regularization = '-1.0' is not"), ({"optimizer.weight_decay": -1}, "optimizer.weight_decay = '-1' is not")):
+        with pytest.raises(ValueError, match=said):
+            AlternatingLeastSquares(factors=4, regularization=-1, keys=keys).fit(plays(), show_progress=False)
+    with pytest.raises(sptx.Error, match="lower learning_rate or train.batch"):
+        BayesianPersonalizedRanking(factors=4, learning_rate=1e6).fit(plays(), show_progress=False)

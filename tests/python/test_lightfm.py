@@ -307,3 +307,11 @@ def test_books_are_found_as_by_lightfm_itself():
                  for kind in (LightFM, theirs)]
         print(loss, found)
         assert found[0] >= found[1]
+
+
+def test_errors_name_the_arguments():
+    interactions = sparse.random(40, 30, 0.2, format="csr", random_state=1)
+    with pytest.raises(ValueError, match="^rho = '2' is not a number"):
+        LightFM(no_components=4, learning_schedule="adadelta", rho=2).fit(interactions)
+    with pytest.raises(sptx.Error, match="lower learning_rate or train.batch"):
+        LightFM(no_components=4, learning_rate=1e6).fit(interactions)

@@ -432,3 +432,20 @@ def test_vectors_are_added():
     wv.add_vectors(["b", "d"], numpy.ones((2, 3)))
     assert wv.index_to_key == ["a", "b", "c", "d"] and wv.vectors.tolist() == [[0, 3, 0], [0, 1, 0], [0, 0, 2], [1, 1, 1]]
     assert wv.similarity("a", "b") == 1 and wv.most_similar("a", topn=1)[0][0] == "b" and list(wv) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("given, said", [({"window": 0}, "^window = '0' is not a whole number from 1 to 4,096$"), ({"alpha": -1}, "^alpha = '-1.0'"),
+                                         ({"negative": -1}, "^negative = '-1' is not a whole number from 0 to 65,536$"),
+                                         ({"vector_size": 0}, "^vector_size = 0, wanted"), ({"min_alpha": -1}, "^min_alpha / alpha = "),
+                                         ({"epochs": -1}, "^epochs = '-1' is not"), ({"workers": -1}, "^workers = '-1'")])
+def test_errors_name_the_arguments(given, said):
+    with pytest.raises(ValueError, match=said):
+        sptx.Word2Vec([["a", "b", "c"]] * 9, min_count=1, device="cpu", **given)
+
+
+def test_warnings_name_the_arguments_and_only_those_of_the_model(tmp_path):
+    sentences = [["w%d" % (row * column % 37) for column in range(12)] for row in range(200)]
+    with pytest.warns(sptx.SptxWarning, match=r"raise epochs or alpha, or set sample = 0 \(it is 0.001\)"):
+        sptx.Word2Vec(sentences, min_count=1, alpha=1e-6, device="cpu")
+    with pytest.raises(ValueError, match="command line: examples.window = '0'"):
+        sptx.fit(sentences, str(tmp_path / "run"), keys={"examples.window": 0}, device="cpu")

@@ -28,7 +28,7 @@ from typing import Any, Callable, Iterator, Optional, Union
 import numpy
 
 from . import _library
-from ._errors import SptxWarning, raise_for, tell
+from ._errors import SptxWarning, in_users_words, raise_for, tell
 from ._library import library
 
 
@@ -145,7 +145,7 @@ class Context:
 
     def _warn(self, stacklevel: int) -> None:
         for text in self._warnings():
-            warnings.warn(text, SptxWarning, stacklevel=stacklevel)
+            warnings.warn(in_users_words(text), SptxWarning, stacklevel=stacklevel)
 
     def tell_all(self) -> None:
         """Raises all pending messages of the library as warnings at the caller's line."""

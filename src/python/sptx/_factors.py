@@ -4,6 +4,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy
 
+from ._errors import naming
 from ._fit import fit
 from ._run import Run
 from ._word2vec import _Place
@@ -15,6 +16,8 @@ class Trained:
     _place: Optional[_Place] = None
     _opened: Optional[Run] = None
     _device = "auto"
+    _arguments: Dict[str, str] = {}  # what messages call keys that the user has not given
+    keys: Dict[str, Any]             # the keys that the user has given
 
     def _train(self, matrix: Any, keys: Dict[str, Any], progress: Optional[bool], threads: int) -> Tuple[Any, Any]:
         """Trains on a CSR matrix, and returns factors_of() it. If some user has all items, or there are only two items, a user's own items may be
@@ -22,8 +25,9 @@ class Trained:
         if max(2, numpy.diff(matrix.indptr).max()) >= len(numpy.unique(matrix.indices)):
             keys = {**keys, "negatives.exclude": False}
         place = _Place()
-        run = fit(matrix, place.path("run"), keys={**keys, "run.checkpoint_every": "end", "run.keep": 1},
-                  progress=progress, device=self._device, threads=threads)
+        with naming({key: name for key, name in self._arguments.items() if key not in self.keys}):
+            run = fit(matrix, place.path("run"), keys={**keys, "run.checkpoint_every": "end", "run.keep": 1},
+                      progress=progress, device=self._device, threads=threads)
         self._place, self._opened = place, run
         return factors_of(run, matrix)
 

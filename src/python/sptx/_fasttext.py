@@ -153,6 +153,8 @@ class FastText(Word2Vec):
     def _keyed(self) -> KeyedVectors:
         return FastTextKeyedVectors(self.vector_size, self.min_n, self.max_n, self.bucket)
 
+    _arguments = {**Word2Vec._arguments, "examples.subwords": "min_n-max_n", "model.buckets": "bucket"}
+
     def _keys(self, epochs: int, start_alpha: float, end_alpha: float) -> Dict[str, Any]:
         shared = {"examples.subwords": "%d-%d" % (self.min_n, self.max_n), "model.buckets": self.bucket} if self.max_n else {}
         return {**super()._keys(epochs, start_alpha, end_alpha), **shared}

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 import numpy
 
 from . import _pickled
+from ._errors import naming
 from ._fit import fit
 from ._halves import widened
 from ._keyed import KeyedVectors
@@ -13,6 +14,10 @@ from ._run import Run
 from ._word2vec import _Place
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+_ARGUMENTS = {"glove.x_max": "x_max", "glove.alpha": "alpha", "train.seed": "seed", "examples.window": "window", "corpus.min_count": "min_count",
+              "model.dim": "vector_size", "train.epochs": "epochs", "optimizer.initial_accumulator": "learning_rate ** -2"}  # what messages call keys
 
 
 class GloVe(_pickled.Saved):
@@ -46,6 +51,8 @@ class GloVe(_pickled.Saved):
                  keys: Optional[Dict[str, Any]] = None) -> None:
         if (corpus is None) == (counts is None):
             raise ValueError("GloVe takes a corpus or counts: one of the two")
+        if not learning_rate > 0:
+            raise ValueError("learning_rate = %r, wanted a number above 0" % (learning_rate,))
         if counts is None and words is not None:
             raise ValueError("words are the names of the rows of counts, and there are none")
         self.vector_size, self.window, self.min_count, self.x_max, self.alpha = int(vector_size), int(window), min_count, x_max, alpha
@@ -58,8 +65,10 @@ class GloVe(_pickled.Saved):
                    else {"corpus.min_count": 0, "graph.directed": True})
         with _Place() as place:
             data, format = (corpus, "text") if counts is None else (_matrix(counts, words), "graph")
-            with fit(data, place.path("run"), dim=self.vector_size, epochs=self.epochs, keys={**own, **(keys or {})}, format=format,
-                     progress=False, device=device, threads=workers or 0) as run:
+            with naming({key: name for key, name in _ARGUMENTS.items() if key not in (keys or {})}):
+                run = fit(data, place.path("run"), dim=self.vector_size, epochs=self.epochs, keys={**own, **(keys or {})}, format=format,
+                          progress=False, device=device, threads=workers or 0)
+            with run:
                 self._take(run, place.path("run"), counts is not None, words)
 
     def _take(self, run: Run, path: str, numbered: bool, words: Optional[Sequence[str]]) -> None:

@@ -18,6 +18,7 @@ import numpy
 from . import _library, _pickled
 from ._context import Context
 from ._corpus import Corpus, strings, walked
+from ._errors import naming
 from ._keyed import KeyedVectors
 from ._refused import refused
 from ._run import Run
@@ -71,6 +72,8 @@ class Word2Vec(_pickled.Saved):
                  shrink_windows: bool = True, *, device: str = "auto") -> None:
         _refuse(trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
         _check_loss(hs, negative)
+        if int(vector_size) < 1:
+            raise ValueError("vector_size = %d, wanted at least 1" % vector_size)
         self.vector_size = self.layer1_size = int(vector_size)
         self.alpha, self.min_alpha = float(alpha), float(min_alpha)
         self.window, self.shrink_windows = int(window), bool(shrink_windows)
@@ -231,6 +234,11 @@ class Word2Vec(_pickled.Saved):
 
     # ---- training, by the library ----
 
+    _arguments: Mapping[str, str] = {  # what messages call keys
+        "examples.window": "window", "examples.shrink": "shrink_windows", "examples.subsample": "sample", "model.dim": "vector_size",
+        "optimizer.lr": "alpha", "optimizer.min_lr_ratio": "min_alpha / alpha", "train.epochs": "epochs", "train.seed": "seed",
+        "negatives.count": "negative", "negatives.power": "ns_exponent", "device.threads": "workers"}
+
     def _keys(self, epochs: int, start_alpha: float, end_alpha: float) -> Dict[str, Any]:
         loss = {"train.loss": "hierarchical"} if self.hs else {"negatives.count": self.negative, "negatives.power": self.ns_exponent}
         return {**loss, "corpus.format": self._format, "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
@@ -274,8 +282,9 @@ class Word2Vec(_pickled.Saved):
         elif _sum_of(self.wv.vectors) != self._left:
             numpy.save(place.path("first.npy"), self.wv.vectors)
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
-        given.corpus.set([_setting(*key) for key in keys.items()])
-        _Training(given.corpus.context, None, functools.partial(given.corpus.train, _library.ANEW), resumable=False).run()
+        with naming(self._arguments):
+            given.corpus.set([_setting(*key) for key in keys.items()])
+            _Training(given.corpus.context, None, functools.partial(given.corpus.train, _library.ANEW), resumable=False).run()
         with Run(place.path("run"), device=given.corpus.context) as run:
             held = list(run.words)
             if held[:len(names)] == names:

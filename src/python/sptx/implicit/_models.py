@@ -38,6 +38,8 @@ class _Factors(Trained):
         self.item_factors: Any = None
         self._device = "auto" if use_gpu is None else "cuda" if use_gpu else "cpu"
 
+    _arguments = {"model.dim": "factors", "optimizer.weight_decay": "regularization", "train.epochs": "iterations"}
+
     def _fit(self, matrix: Any, show_progress: bool, callback: Any, keys: Dict[str, Any]) -> None:
         if callback is not None:
             raise NotImplementedError("callback is not there: sptx.fit(user_items, path, progress=) reports while it trains")
@@ -289,6 +291,7 @@ class BayesianPersonalizedRanking(_Factors):
                  iterations: int = 100, use_gpu: Optional[bool] = None, num_threads: int = 0, verify_negative_samples: bool = True,
                  random_state: Any = None, *, keys: Optional[Dict[str, Any]] = None) -> None:
         super().__init__(factors, regularization, dtype, iterations, num_threads, random_state, use_gpu, keys)
+        self._arguments = {**self._arguments, "optimizer.lr": "learning_rate", "negatives.exclude": "verify_negative_samples"}
         self.learning_rate, self.verify_negative_samples = float(learning_rate), bool(verify_negative_samples)
 
     def fit(self, user_items: Any, show_progress: bool = True, callback: Any = None) -> None:

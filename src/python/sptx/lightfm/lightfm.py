@@ -180,6 +180,9 @@ class LightFM(Trained):
         except KeyError:
             return numpy.zeros(self.no_components, numpy.float32)
 
+    _arguments = {"model.dim": "no_components", "optimizer.weight_decay": "item_alpha or user_alpha", "optimizer.rho": "rho",
+                  "optimizer.eps": "epsilon", "optimizer.lr": "learning_rate", "train.epochs": "epochs"}
+
     def _keys(self, pairs: int) -> Dict[str, Any]:
         keys = softmax_keys(self.no_components, pairs) if self.loss == "warp" else {
             "train.loss": self.loss, "train.score": "dot", "negatives.count": 5, "optimizer.lr": 0.02}
