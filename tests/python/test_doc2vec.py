@@ -197,9 +197,11 @@ def test_a_run_infers_several_documents_as_it_does_one(tmp_path):
 def test_words_that_training_leaves_alone_say_so(model):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model.wv.most_similar("t0w1")
-        model.dv.most_similar("d1")
-    assert ["dbow_words=1" in str(one.message) for one in said] == ([] if model.dm or model.dbow_words else [True])
+        for vectors, one, other in ((model.wv, "t0w1", "t0w2"), (model.dv, "d1", "d2")):
+            vectors.most_similar(one)
+            vectors.most_similar_cosmul(one)
+            vectors.similarity(one, other)
+    assert ["dbow_words=1" in str(one.message) for one in said] == ([] if model.dm or model.dbow_words else [True] * 3)
 
 
 def test_a_run_says_what_to_write_for_a_document_and_where_cosines_do_not_fit(tmp_path):

@@ -37,7 +37,11 @@ class KeyedVectors:
         self._norms: Any = None
         self._normed: Any = None
 
-    _untrained = ""  # what most_similar() warns of if training leaves these vectors as they began
+    _untrained = ""  # the warning of a cosine if training leaves these vectors as they began
+
+    def _tell_untrained(self) -> None:
+        if self._untrained:
+            tell(self._untrained)
 
     def __len__(self) -> int:
         return len(self.index_to_key)
@@ -182,8 +186,7 @@ class KeyedVectors:
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("cannot compute mean with no input")
-        if self._untrained:
-            tell(self._untrained)
+        self._tell_untrained()
         mean = self.get_mean_vector([key for key, _ in parts], [weight for _, weight in parts], post_normalize=True,
                                     ignore_missing=False)
         if indexer is not None and topn is not None:
@@ -200,6 +203,7 @@ class KeyedVectors:
         parts = [[key for key, _ in _weighted(given, 1.0)] for given in (positive, negative)]
         if not parts[0]:
             raise ValueError("cannot compute similarity with no input")
+        self._tell_untrained()
         unit, all_of = self.get_normed_vectors()[:restrict_vocab or len(self)], parts[0] + parts[1]
         cosines = [[(1 + unit @ self._unit(key)) / 2 for key in keys] for keys in parts]
         scores = numpy.prod(cosines[0], axis=0) / (numpy.prod(cosines[1], axis=0) + 0.000001)
@@ -218,6 +222,7 @@ class KeyedVectors:
 
     def similarity(self, w1: Any, w2: Any) -> Any:
         """The cosine of two words' vectors."""
+        self._tell_untrained()
         return numpy.dot(self.get_vector(w1, norm=True), self.get_vector(w2, norm=True))
 
     def distance(self, w1: Any, w2: Any) -> Any:
