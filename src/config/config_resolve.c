@@ -705,7 +705,8 @@ static int check_ranks(const struct config *c) {
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     if (config_has_complex(c) && c->model_dim / 2 < ranks)
-        return fail("model.dim = %" PRIu64 " makes %" PRIu64 " complex numbers (train.product = %s), fewer than there are ranks to share them out, %u",
+        return fail("model.dim = %" PRIu64 " makes %" PRIu64 " complex numbers (train.product = %s), fewer than there are ranks to share them out, "
+                    "%u",
                     c->model_dim, c->model_dim / 2, config_choice_name("train", "product", c->train_product), ranks);
     return 0;
 }
@@ -716,9 +717,12 @@ static int check_held_out(const struct config *c) {
     if (c->train_held_out_items > 0 && (format->sentences || format->edges || format->triples))
         return fail("train.held_out_items = %g is of the items of lists, and corpus.format is %s; set train.held_out, whose examples "
                     "are left out", c->train_held_out_items, format->name);
-    if (c->train_patience && !(c->train_held_out_items > 0) && !(c->train_held_out > 0))
+    if (c->train_patience && !(c->train_held_out_items > 0) && !(c->train_held_out > 0) && !*c->train_evaluate)
         return fail("train.patience = %" PRIu64 " watches what is held out, and nothing is; set train.%s",
-                    c->train_patience, format->sentences || format->edges || format->triples ? "held_out = 0.01" : "held_out_items = 0.1");
+                    c->train_patience,
+                    format->triples                      ? "evaluate = FILE or train.held_out = 0.01"
+                    : format->sentences || format->edges ? "held_out = 0.01"
+                                                         : "held_out_items = 0.1");
     return 0;
 }
 

@@ -157,6 +157,7 @@ struct trainer {
     char unwritten[4096]; /* why a checkpoint could not be written */
     struct metrics metrics;
     struct triples_job *evaluation; /* what options->evaluate keeps between its calls */
+    double mrr;                     /* of train.evaluate, when it was last measured; NaN: never */
 };
 
 enum { NOT_WRITTEN = 1 }; /* returned if a checkpoint cannot be written: older ones stay, and training continues */
@@ -520,6 +521,7 @@ static int trainer_evaluate(struct trainer *t) {
     struct standing now = trainer_standing(t, 0);
     if (trainer_follow(t)) return -1;
     metrics_triples(&t->metrics, found, &now);
+    t->mrr = found[0];
     return 0;
 }
 
@@ -646,10 +648,14 @@ static int judge_checkpoint(void *user) {
     return path ? t->options->judge(&j->score.score, &j->score.lists, path, &t->session.held_out, t->config) : -1;
 }
 
+static int is_judged_by_mrr(const struct trainer *t) {
+    return trainer_is_judged(t) && !isnan(t->mrr);
+}
+
 /* Finds the held-out score, on all ranks. If items are held out, the first rank computes it. */
 static int find_score(struct trainer *t, struct trainer_score *score) {
     int items = t->session.held_out.lists > 0, losses = t->metrics.held_out_times > 0;
-    struct judging judging = {t, {losses ? -t->metrics.held_out.pair : NAN, 0}};
+    struct judging judging = {t, {is_judged_by_mrr(t) ? t->mrr : losses ? -t->metrics.held_out.pair : NAN, 0}};
     if (items && ranks_do(t->ranks, trainer_writes(t) ? judge_checkpoint : NULL, &judging)) return -1;
     ranks_share(t->ranks, &judging.score, sizeof judging.score);
     struct standing now = trainer_standing(t, 0);
@@ -694,7 +700,7 @@ static int trainer_judge_left(struct trainer *t) {
     if (!trainer_is_judged(t) || !state->step) return 0;
     look_at_patience(t);
     if (state->position || state->judged_step == state->step) return 0;
-    return trainer_measure_held_out(t) || trainer_judge_epoch(t) ? -1 : 0;
+    return trainer_measure_held_out(t) || trainer_evaluate(t) || trainer_judge_epoch(t) ? -1 : 0;
 }
 
 static int end_at_best(void *user) {
@@ -707,11 +713,11 @@ static int end_at_best(void *user) {
 /* Ends a run that was scored after each epoch: its best checkpoint is the result, and later ones are removed. */
 static int trainer_end_at_best(struct trainer *t) {
     const struct progress_state *state = &t->steps.state;
-    int items = t->session.held_out.lists > 0;
+    int items = t->session.held_out.lists > 0, mrr = is_judged_by_mrr(t);
     if (trainer_end_checkpoint(t)) return -1;
     if (!state->best_step) return trainer_write_last(t); /* there was no checkpoint to score: too few examples for a step, or the disk was full */
     note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
-         text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
+         text_plural(state->step), items ? "recall@20" : mrr ? "MRR" : "loss a pair", items || mrr ? state->best : -state->best);
     if (t->options->score) *t->options->score = (struct trainer_score){state->best, (uint64_t)items};
     return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);
 }
@@ -872,7 +878,7 @@ static int start(struct trainer *t) {
 }
 
 static int run_training(struct config *config, const struct trainer_options *options) {
-    struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
+    struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now(), .mrr = NAN};
     t.run = &t.claim.run;
     int result = ranks_alike_config(config, options->ranks) || open_directory(&t) ? -1 : 0;
     if (!result) result = metrics_open(&t.metrics, config, trainer_writes(&t) ? t.run->place : NULL);

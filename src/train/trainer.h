@@ -14,8 +14,8 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
 
 /* The score of a run on its held-out data. */
 struct trainer_score {
-    double score;   /* higher is better: recall@20, or minus the loss of a pair; NaN: nothing is held out */
-    uint64_t lists; /* number of lists over which recall@20 was measured; 0: the score is a loss */
+    double score;   /* higher is better: recall@20, MRR, or minus the loss of a pair; NaN: nothing is held out */
+    uint64_t lists; /* number of lists over which recall@20 was measured; 0: the score is a loss, or MRR */
 };
 
 struct gathered;

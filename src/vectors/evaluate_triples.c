@@ -280,7 +280,7 @@ static void say_how(const struct triples_job *job) {
              model_items(job->model));
 }
 
-static int prepare(struct triples_job *job, const struct config *config) {
+static int prepare_job(struct triples_job *job, const struct config *config) {
     return run_triples_check(job->model) || read_held_out(job) || find_known(job, config ? (unsigned)config->device_threads : 0) || choose_sample(job)
                ? -1 : 0;
 }
@@ -293,7 +293,7 @@ static void release_job(struct triples_job *job) {
 int evaluate_triples(struct answer *answer, const struct model *model, const struct evaluate_request *request,
                      const struct config *config) {
     ENDED_BY(release_job) struct triples_job job = {.model = model, .request = request};
-    int result = prepare(&job, config) || rank_all(&job, config) || add_numbers(&job, answer) ? -1 : 0;
+    int result = prepare_job(&job, config) || rank_all(&job, config) || add_numbers(&job, answer) ? -1 : 0;
     if (!result) say_how(&job);
     return result;
 }
@@ -391,7 +391,7 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
     memset(job->mrr, 0, sizeof job->mrr);
     memset(job->hits, 0, sizeof job->hits);
     job->popular = job->random = 0;
-    if ((is_first && prepare(job, NULL)) || rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
+    if ((is_first && prepare_job(job, NULL)) || rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
     for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
     return 0;
 }

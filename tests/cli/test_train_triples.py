@@ -99,6 +99,25 @@ def test_patience_ends_a_run(sptx):
     assert f"held-out loss a pair {min(losses):.4f}" in said
 
 
+def test_patience_ends_a_run_by_its_mrr(sptx):
+    write(sptx)
+    lines = sptx.path("corpus.txt").read_text().splitlines(True)
+    sptx.path("held.txt").write_text("".join(lines[::9]))
+    sptx.path("corpus.txt").write_text("".join(line for i, line in enumerate(lines) if i % 9))
+    name = config(sptx, train={"evaluate": "held.txt", "patience": 2, "epochs": 300, "n3": 0}, optimizer={"schedule": "constant"})
+    said = sptx("train", name).stderr
+    mrrs = [float(line.split()[3]) for line in said.splitlines() if " after " in line and line.startswith("held out")][1:]  # without the untrained one
+    assert 3 <= len(mrrs) < 300 and mrrs[-3] == max(mrrs)
+    assert f"held-out MRR {max(mrrs):.4f}" in said
+    assert f"mrr {max(mrrs):.4f} " in sptx("evaluate", "run", "--triples=held.txt").stdout
+    process = sptx.start("train", name, "--run.dir=killed")
+    assert wait_for(lambda: sptx.path("killed", "latest").exists(), process)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    sptx("train", name, "--run.dir=killed", "--resume")
+    assert sptx.tables("killed") == sptx.tables("run")
+
+
 def test_every_direction_is_an_example(sptx):
     triples = write(sptx)
     for reciprocal, directions in (("yes", 2), ("no", 1)):

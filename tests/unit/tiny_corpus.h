@@ -96,6 +96,7 @@ __attribute__((unused)) static struct config tiny_config(int mode) {
         .run_checkpoint = 1,
         .run_checkpoint_wait = TRUTH_AUTO,
         .train_seed = 1,
+        .train_evaluate = "",
         .memory_gpu_budget = COUNT_AUTO,
         .memory_target = PLACE_PINNED,
         .memory_target_state = PLACE_PINNED,

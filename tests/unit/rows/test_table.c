@@ -27,6 +27,7 @@ static struct config plain_config(void) {
         .model_dim = 10,
         .model_target_init = "word2vec",
         .model_context_init = "zeros",
+        .model_relation_init = "word2vec",
         .optimizer_rule = RULE_SGD,
         .optimizer_lr = 0.1,
         .optimizer_bias_correction = COUNT_ROW,
