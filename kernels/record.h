@@ -140,7 +140,8 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
  */
 struct columns {
     uint32_t first, count; /* first: the first column; count: number of columns */
-    uint32_t apart; /* 0: the columns are one run. Otherwise they are two runs of count / 2 columns, and the second begins at first + apart */
+    uint32_t apart; /* 0: these are consecutive columns. Otherwise they are two runs of count / 2 consecutive columns each, of which the second
+                     * begins at column first + apart */
 };
 
 /* Returns the columns of rank `number` of `ranks` (at most as many as there are columns, or complex numbers). Their number is a multiple of

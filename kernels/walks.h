@@ -204,7 +204,7 @@ struct walk {
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
-    uint32_t label;   /* if arcs have labels: of the arc that was drawn last; it led to `at`, unless the last candidate was refused */
+    uint32_t label;   /* label of the arc that was drawn last, if arcs have labels. The arc led to `at`, unless its candidate was refused */
     uint32_t refused; /* number of candidates for the next step that were refused so far */
 };
 
@@ -242,8 +242,8 @@ FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk
     return 1;
 }
 
-/* Writes to ids [length] the node at which a walk is, and before it the label of the arc that led there. Changes nothing if the last candidate was
- * refused. */
+/* Writes to ids [length] the node that a walk has reached. If arcs have labels, the label of the arc that led to the node is written before it, and
+ * nothing is written after a refused candidate. */
 FN void walk_write(const struct walks *w, const struct walk *walk, uint32_t *ids) {
     if (!w->labels) {
         ids[walk->step] = walk->at.id;

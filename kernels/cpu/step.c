@@ -750,7 +750,7 @@ static int run(struct product *p, pool_job *job) {
     return pool_run(p->step->backend->pool, job, p);
 }
 
-/* Sums what is a partial sum over the ranks' columns. */
+/* Replaces scores and squared lengths, which each rank computed from its own columns, by their sums over all ranks. */
 static int sum_scores(const struct product *p) {
     struct ranks *ranks = p->step->backend->ranks;
     uint64_t squares = p->score == SCORE_DISTANCE ? p->examples + p->negatives : 0, positives = p->relations ? 0 : p->examples;

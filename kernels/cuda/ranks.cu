@@ -410,7 +410,8 @@ int exchange_sum_array(struct backend *b, float *values, uint64_t count) {
     for (uint64_t first = 0; first < count; first += EXCHANGE_CHUNK) {
         uint64_t here = count - first < EXCHANGE_CHUNK ? count - first : EXCHANGE_CHUNK;
         if (exchange_begin(b, x->near_by ? exchange_array_slots(here, x->ranks->count) : here, &view)) return -1;
-        if (!view.box && here > view.capacity && exchange_begin(b, here, &view)) return -1; /* the first call found that ranks are far */
+        /* if exchange_begin() has just found out that ranks are far, they need a slot for each value */
+        if (!view.box && here > view.capacity && exchange_begin(b, here, &view)) return -1;
         if (view.box ? sum_near(b, &view, values + first, here) : sum_far(b, &view, values + first, here)) return -1;
     }
     return 0;

@@ -179,7 +179,8 @@ int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
 /* Enqueues on the compute stream that values[count], partial sums in GPU memory, are replaced by their sums over ranks. All ranks must call it with
  * the same count. It begins steps of the exchange of its own, so the view of an earlier exchange_begin() can no longer be used. */
 int exchange_sum_array(struct backend *backend, float *values, uint64_t count);
-/* Enqueues that ranks wait for each other, in a step whose kernels may post nothing. */
+/* Enqueues a kernel in which all ranks wait for each other. A step whose other kernels may send nothing needs it, because every step must post at
+ * least one value. */
 int exchange_meet(struct backend *backend, const struct exchange_view *view);
 /* Waits for an event that is recorded after a step. Returns -1 after fail() if another rank has not sent its partial sums in time. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);

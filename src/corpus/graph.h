@@ -118,10 +118,10 @@ struct graph_wanted {
     double report_seconds;
 };
 
-/* Numbers of edges that were left out; 0 if `edges->degrees` was set. */
+/* How many edges were left out of a graph. Both numbers are 0 if `edges->degrees` was set: then nothing is left out. */
 struct graph_left {
-    uint64_t loops; /* from a node to itself */
-    uint64_t lost;  /* of which a node or the relation has no row */
+    uint64_t loops; /* edges from a node to itself */
+    uint64_t lost;  /* edges with a node, or a relation, that has no row in the vocabulary */
 };
 
 /* Writes the graph atomically. Sets *left. Returns 0, or -1 after fail(). */

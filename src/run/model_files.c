@@ -149,7 +149,7 @@ static int read_init(struct init_values *out, const char *rows, const char *text
     return 0;
 }
 
-/* Sets how a table's first weights are drawn. entities: rows of entities, before those of relations. Returns 0, or -1 after fail(). */
+/* Sets how a table's first weights are drawn. entities: number of rows of entities; rows of relations follow. Returns 0, or -1 after fail(). */
 static int tables_first_values(struct first_values *out, const struct config *config, enum table_side side, uint64_t entities) {
     int targets = side == TABLE_TARGET, relations = targets && config->examples_mode == MODE_TRIPLE;
     out->later_from = relations ? entities : 0;

@@ -85,7 +85,7 @@ static int take_end(void *user, const struct corpus_field *field) {
     }
     if (++reading->count < 2) return 0;
     reading->count = 0;
-    if (ends[0] >= 0 && ends[0] == ends[1]) return 0; /* a triple may lead to its own head */
+    if (ends[0] >= 0 && ends[0] == ends[1]) return 0; /* a triple may lead from an entity to itself; such a link is not asked for */
     if (ends[0] >= 0 && ends[1] >= 0) return links_add(links, (uint32_t)ends[0], (uint32_t)ends[1]);
     links->unknown++;
     return 0;

@@ -1,4 +1,5 @@
-"""Triples over several ranks: each rank has both parts of its complex numbers, and only scores and squared lengths cross.
+"""Triples over several ranks: each rank has real and imaginary part of some complex numbers, and ranks send each other only
+scores and squared lengths.
 
 Any number of ranks trains the same model, except for rounding. All ways to exchange sums of GPUs make the same bytes.
 """

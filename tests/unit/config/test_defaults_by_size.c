@@ -361,7 +361,8 @@ static void triples_take_their_values_by_entities(void **state) {
     }
 }
 
-/* Defaults of very many entities go together: a key that the user sets takes along those that make sense only with it. */
+/* The defaults of very many entities belong together. If the user sets one of these keys, others that would not fit its value keep their plain
+ * defaults. */
 static void keys_that_are_set_change_the_defaults_of_many_triples(void **state) {
     static const struct {
         const char *key, *section, *name, *value;

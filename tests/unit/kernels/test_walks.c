@@ -18,7 +18,7 @@ struct small {
     uint64_t starts[NODES + 1];
     uint32_t neighbours[MOST_ARCS];
     struct alias alias[MOST_ARCS];
-    uint32_t labels[MOST_ARCS]; /* NODES + the arc's index, so that a label tells its arc */
+    uint32_t labels[MOST_ARCS]; /* label of each arc: NODES + the arc's index, so that a test can tell from a label which arc was taken */
     struct walks walks;
     int directed;
     double p, q;
