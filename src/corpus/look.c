@@ -1185,7 +1185,8 @@ static enum order_of_triples judge_order(const struct looking *l, unsigned index
         }
         int apart = !ends && !middle; /* no name of this column occurs in another one */
         if (apart && alike && size[c] < size[1]) return order;
-        if (apart && few && RELATIONS_FEW * size[c] <= l->columns.lines && size[1] > size[a] / RELATIONS_FEW) return order;
+        if (apart && few && RELATIONS_FEW * size[c] <= l->columns.lines && RELATIONS_FEW * size[c] <= size[a] && size[1] > size[a] / RELATIONS_FEW)
+            return order;
     }
     return ORDER_USUAL;
 }

@@ -250,3 +250,11 @@ def test_walked_triples_answer_as_a_graph_does(tmp_path):
         run.tails("e1", "r1")
     with pytest.raises(sptx.Error, match="rename one of the two"):
         walked(tmp_path, [("relation:x", "y", "c"), ("c", "x", "d")], "bad")
+
+
+def test_all_relations_of_a_pair_are_scored_as_one_by_one(tmp_path):
+    lines = [("e%d" % i, "r%d" % r, "e%d" % ((i * 7 + r + 1) % 60)) for i in range(60) for r in range(12)]
+    run = fitted(tmp_path, lines)
+    for pairs in ([("e1", "e8")], [("e%d" % i, "e%d" % (i + 30)) for i in range(3)]):
+        asked = [(head, name, tail) for head, tail in pairs for name in run.relations]
+        assert list(run.score(asked)) == [run.score(one) for one in asked]
