@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "corpus/planted.h"
 #include "kernels/backend.h"
 #include "run/model_files.h"
 #include "warm_start.h"
@@ -356,7 +357,7 @@ static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
     uint64_t targets = plan->rows - plan->first_target, longest = targets > plan->items ? targets : plan->items;
     p->estimate = planning_estimate(p);
-    p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
+    p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + plan->evaluate_bytes + warm_start_bytes(p->config, plan->rows) +
                          table_saving_bytes(longest, &plan->whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
     uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* needed while n-grams are ordered */
@@ -599,6 +600,12 @@ static uint64_t gpu_budget(const struct config *config, const struct backend_inf
     return config->memory_gpu_budget < info->gpu_free ? config->memory_gpu_budget : info->gpu_free;
 }
 
+/* Returns the bytes that train.evaluate needs: the index of all names, while its triples are looked up, and copies of the rows that it ranks. */
+static uint64_t evaluate_bytes(const struct config *config, const struct vocab *vocab) {
+    uint64_t entities = vocab->size - vocab->lists, ranked = entities > RANK_ALL_MOST ? RANK_SAMPLE : entities;
+    return *config->train_evaluate ? words_index_bytes(vocab->size) + ranked * config->model_dim * sizeof(float) : 0;
+}
+
 static void make(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     p->rule = tables_rule(p->config);
@@ -614,7 +621,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;
     settle_columns(p, config_columns(p->config));
-    plan->vocab_bytes = vocab_bytes(vocab) + (*p->config->train_evaluate ? words_index_bytes(vocab->size) : 0); /* its triples are looked up */
+    plan->vocab_bytes = vocab_bytes(vocab);
+    plan->evaluate_bytes = evaluate_bytes(p->config, vocab);
     p->ordering = subwords_making_bytes(&vocab->subwords) - subwords_bytes(&vocab->subwords);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;
@@ -772,6 +780,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_smaller(plan, to_stdout, "optimizer.rule = rowwise-adagrad", plan->by_row_bytes);
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
+    if (plan->evaluate_bytes) print_bytes(to_stdout, "evaluation", plan->evaluate_bytes, "the index of names and the ranked rows of train.evaluate");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
     if (plan->snapshot_bytes)
         print_bytes(to_stdout, "snapshots", plan->snapshot_bytes, "at most: copies of rows that change while a checkpoint is written");
@@ -827,6 +836,7 @@ void planner_print_json(const struct plan *plan) {
                   {"work_bytes", plan->work_bytes},
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},
+                  {"evaluate_bytes", plan->evaluate_bytes},
                   {"snapshot_bytes", plan->snapshot_bytes},
                   {"stream_bytes", plan->stream_bytes},
                   {"stream_pinned_bytes", plan->stream_pinned},

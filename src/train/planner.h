@@ -44,6 +44,7 @@ struct plan {
                                           * or is impossible, or all rows are on the GPU */
     uint64_t work_bytes; /* bytes of batches in flight and scratch: on the GPU, or without one on the host */
     uint64_t snapshot_bytes; /* most bytes of copies of rows that change while a checkpoint is written; 0: training waits for it */
+    uint64_t evaluate_bytes; /* for train.evaluate; 0: it is not set */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream_bytes: of the mapped file; host_needed contains them only if they are pinned */
     int graph;                        /* 1: the corpus is a graph, whose walks are the sentences; stream_* are the graph's bytes */
     uint64_t stream_gpu;              /* bytes of the stream that are on the GPU: all, or 0 if the GPU reads it over the link */
