@@ -596,7 +596,7 @@ int config_print_formats(FILE *file) {
 
 static int changes_numbers(const struct config_key *key) {
     static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache",
-        "corpus.max_word", "corpus.item_features", "corpus.list_features", "corpus.feature_words"};
+        "corpus.max_word", "corpus.item_features", "corpus.list_features", "corpus.feature_words", "train.evaluate"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;

@@ -118,6 +118,16 @@ def test_patience_ends_a_run_by_its_mrr(sptx):
     assert sptx.tables("killed") == sptx.tables("run")
 
 
+def test_a_run_goes_on_without_its_held_out_file(sptx):
+    write(sptx)
+    sptx.path("held.txt").write_text(sptx.path("corpus.txt").read_text()[:400].rsplit("\n", 1)[0] + "\n")
+    sptx("train", config(sptx), "--train.evaluate=held.txt")
+    sptx.path("held.txt").unlink()
+    sptx("train", config(sptx), "--train.epochs=8", "--resume")
+    sptx("train", config(sptx), "--run.dir=other", "--train.epochs=8")
+    assert sptx.checkpoint().name == sptx.checkpoint("other").name
+
+
 def test_every_direction_is_an_example(sptx):
     triples = write(sptx)
     for reciprocal, directions in (("yes", 2), ("no", 1)):
