@@ -65,6 +65,7 @@ def test_a_step_is_pytorchs(neumf):
 
 def test_the_notebook(neumf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    torch.manual_seed(1)  # one in seven first values of the perceptron learns too little in eight epochs
     book = notebook.read(EXAMPLE / "ncf.ipynb")
     outputs, names = notebook.run(book)
     kinds = [[output["output_type"] for output in cell] for cell in outputs]
