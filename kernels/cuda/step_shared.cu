@@ -560,7 +560,7 @@ int multiply_gains(struct backend *b, const struct step_view *v, const struct sh
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
 }
 
-/* Sums what is a partial sum over the ranks' columns. */
+/* Replaces scores and squared lengths, which each rank computed from its own columns, by their sums over all ranks. */
 int sum_over_ranks(struct backend *b, const struct shared_view *s) {
     float *first = s->pairs ? s->inverse[SIDE_TARGET] : s->positive_inverse, *end = s->inverse[SIDE_CONTEXT] + candidates_of(*s);
     if (exchange_sum_array(b, s->scores, s->examples * s->stride)) return -1;

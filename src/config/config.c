@@ -155,15 +155,19 @@ static int refuse_value(const struct config_key *key, const char *value, const c
                   near ? near : "", near ? "'?" : "");
 }
 
+int config_put_text(char **text, const char *value) {
+    char *copy = mem_text(value, strlen(value), "the configuration");
+    if (!copy) return -1;
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
 static int set_text(struct config *config, const struct config_key *key, char *value, const char *where, config_refuser *refuse) {
     if (key->form != FORM_PATHS) unquote(value);
     const char *wanted = refuse_text(key, value);
     if (wanted) return refuse_value(key, value, wanted, where, refuse);
-    char *copy = mem_text(value, strlen(value), "the configuration");
-    if (!copy) return -1;
-    free(*config_text(config, key));
-    *config_text(config, key) = copy;
-    return 0;
+    return config_put_text(config_text(config, key), value);
 }
 
 static int set_value(struct config *config, const struct config_key *key, const char *given, const char *where,

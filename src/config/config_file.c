@@ -625,13 +625,9 @@ int config_differences(const struct config *a, const struct config *b, char *out
 }
 
 void config_copy_value(struct config *to, const struct config *from, const struct config_key *key) {
-    if (key->type == TYPE_TEXT) {
-        const char *text = *config_text(from, key);
-        char *copy = mem_text(text, strlen(text), "the configuration");
-        if (!copy) return;
-        free(*config_text(to, key));
-        *config_text(to, key) = copy;
-    } else if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
+    if (key->type == TYPE_TEXT)
+        config_put_text(config_text(to, key), *config_text(from, key));
+    else if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
         *config_count(to, key) = *config_count(from, key);
     else if (key->type == TYPE_REAL)
         *config_real(to, key) = *config_real(from, key);

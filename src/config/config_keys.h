@@ -98,6 +98,9 @@ int config_refuse_section(const char *section, const char *where, config_refuser
 /* Sets a key to a default, which does not change config_is_given(). Returns 0, or -1 after fail(). */
 int config_choose(struct config *config, const struct config_key *key, const char *value);
 
+/* Replaces *text, which mem_free() can free, by a copy of `value`. Returns 0; -1 after fail(), and the older text stays. */
+int config_put_text(char **text, const char *value);
+
 /* Copies the value of a key. If there is no memory for a text, the older value stays. */
 void config_copy_value(struct config *to, const struct config *from, const struct config_key *key);
 

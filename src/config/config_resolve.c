@@ -103,10 +103,7 @@ static void choose_real(double *value, double chosen) {
 }
 
 static int choose_text(char **text, const char *chosen) {
-    if (strcmp(*text, "auto")) return 0;
-    free(*text);
-    *text = mem_text(chosen, strlen(chosen), "a key's text");
-    return *text ? 0 : -1;
+    return strcmp(*text, "auto") ? 0 : config_put_text(text, chosen);
 }
 
 /* With cosines contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
@@ -582,7 +579,7 @@ static int check_triples(const struct config *c) {
     if (c->train_n3_warmup > 0 && c->train_n3 == 0)
         return fail("train.n3_warmup = %g raises the penalty train.n3, which is 0; leave it out", c->train_n3_warmup);
     if (!triples) return 0;
-    if (product_is_complex(config_product(c)) && c->model_dim % 2)
+    if (config_has_complex(c) && c->model_dim % 2)
         return fail("model.dim = %" PRIu64 " is odd, and with train.product = %s two columns are a number; set it to %" PRIu64
                     ", or train.product = real",
                     c->model_dim, product, c->model_dim + 1);

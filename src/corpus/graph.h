@@ -61,7 +61,7 @@ static inline uint64_t graph_arcs_bytes(uint64_t arcs, int valued) {
     return (arcs * (valued ? 8 : 4) + 7) / 8 * 8;
 }
 
-/* What a graph's file stores for an arc beside its neighbour. */
+/* The value that an arc has in a graph's file beside its neighbour: in a graph of edges its weight, in one of triples its label. */
 union arc_value {
     float weight;
     uint32_t label;

@@ -93,11 +93,11 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* Returns the word's id; -1 if it is not in the vocabulary. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of the word that is `prefix` and `name` joined; -1 if there is none, or after fail(). */
+/* Joins `prefix` and `name` to a word, and returns its row. If the vocabulary has no such word, returns -1; after fail(), too. */
 int64_t vocab_find_prefixed(const struct vocab *vocab, const char *prefix, const char *name, uint64_t length);
 /* Returns VOCAB_RELATION for triples, otherwise VOCAB_LIST: what precedes the name of a list or relation in its word. */
 const char *vocab_prefix_of(const struct corpus_options *options);
-/* Returns the row of the list or relation with this name, if such rows are the last ones; -1 if there is none. */
+/* Returns the row of the list or relation with this name. Returns -1 if there is none, or if relations are words among the entities. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the prefix of the last rows' words: VOCAB_RELATION if they are relations, otherwise VOCAB_LIST. */
 const char *vocab_prefix(const struct vocab *vocab);

@@ -89,9 +89,9 @@ int words_place(struct words *words, uint64_t size);
 /* Builds the hash table of all words, as small as possible. Returns 0, or -1 after fail(). Returns 1 if two words are equal: *first and *again are
  * their numbers, of all such pairs the one with the lowest *again. pool = NULL: only the calling thread works. */
 int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again);
-/* Frees the hash table. words_get() still works afterwards, but words can be neither found nor added. */
-/* Returns the bytes of the index that words_index() makes. */
+/* Returns the bytes of the hash table that words_index() makes for `size` words. */
 uint64_t words_index_bytes(uint64_t size);
+/* Frees the hash table. words_get() still works afterwards, but words can be neither found nor added. */
 void words_drop_index(struct words *words);
 
 #endif

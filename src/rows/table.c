@@ -280,7 +280,8 @@ uint64_t table_first_chunk(const struct table *table) {
  * written, since a backend's new memory is zero; on the CPU this memory is then allocated only when rows are first written. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    int result = 0, alike = !filling->origin && table->init.rows.kind == INIT_ZEROS && !table->init.later_from; /* alike: 1 if all rows have the same first record */
+    /* 1: all rows have the same first record */
+    int alike = !filling->origin && table->init.rows.kind == INIT_ZEROS && !table->init.later_from, result = 0;
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
     if (alike && !filling->records[0] && !memcmp(filling->records, filling->records + 1, table->spec.layout.packed - 1)) return 0;

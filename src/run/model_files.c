@@ -139,7 +139,7 @@ struct rule_options tables_rule(const struct config *config) {
     return rule;
 }
 
-/* Sets how a table's first weights are drawn. Returns 0, or -1 after fail(). */
+/* Parses `text`, the value of model.ROWS_init. Returns 0, or -1 after fail(). */
 static int read_init(struct init_values *out, const char *rows, const char *text, const struct config *config, enum table_side side) {
     if (table_init_values(out, text, side, (uint32_t)config->model_dim))
         return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M", rows, text);

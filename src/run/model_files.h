@@ -51,7 +51,7 @@ uint64_t frozen_bytes(const struct frozen *frozen); /* returns the most bytes th
 /* Returns the optimizer options of a resolved config, as kernels use them. */
 struct rule_options tables_rule(const struct config *config);
 
-/* Checks that model.target_init, model.context_init and model.relation_init can be parsed, before the corpus is read. Returns 0, or -1 after fail(). */
+/* Checks that model.target_init, context_init and relation_init can be parsed, before the corpus is read. Returns 0, or -1 after fail(). */
 int tables_check_init(const struct config *config);
 
 /* Opens a table, or this rank's columns of it. Places must not be "auto". Working files are created in run.dir. `own` gives rows, ranks and frozen

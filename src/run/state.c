@@ -291,6 +291,8 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
     if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
+    /* with train.patience the MRR of train.evaluate decides where the run ends */
+    if (!result && !key && config->train_patience && strcmp(before.train_evaluate, config->train_evaluate)) key = "train.evaluate";
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     /* train.update = auto was replaced by the run's value, which must work with this number of ranks */
     if (!result && config->train_update != chosen) result = config_resolve(config);

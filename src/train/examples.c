@@ -82,7 +82,7 @@ static int examples_take_graph(struct examples *examples, const struct config *c
                             .nodes = graph->nodes,
                             .arcs = graph->arcs,
                             .begun = graph->nodes,
-                            .length = (uint32_t)config->walks_length * (graph->labels ? 2 : 1) - (graph->labels ? 1 : 0),
+                            .length = (uint32_t)(graph->labels ? 2 * config->walks_length - 1 : config->walks_length),
                             .per_node = (uint32_t)config->walks_per_node};
     if (config_walks_triples(config) && list_begins(examples, graph)) return -1;
     walks_set_biases(walks, config->walks_p, config->walks_q, graph->directed);

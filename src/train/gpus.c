@@ -142,7 +142,8 @@ static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
         snprintf(why, GPUS_WHY, "trained lock-free, which is about %.1f times as fast on one GPU as exact steps on %" PRIu64,
                  c->examples_mode == MODE_WALK ? GAIN_OF_WALKS : gpus < 4 ? GAIN_OF_TWO : GAIN_OF_FOUR, gpus);
     else if (c->negatives_per == PER_BATCH)
-        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), and several GPUs would send each other all scores of a batch");
+        snprintf(why, GPUS_WHY,
+                 "batches share their negatives (negatives.per = batch), and several GPUs would send each other all scores of a batch");
     else if (RULE_BY_ROW(c->optimizer_rule))
         snprintf(why, GPUS_WHY, "optimizer.rule = %s needs all columns of a row on one GPU",
                  config_choice_name("optimizer", "rule", c->optimizer_rule));

@@ -215,8 +215,12 @@ static int add_rank(void *user, uint64_t i, const struct search_found *found) {
     return 0;
 }
 
+/* Ranks the answers to all questions by the model's present rows. */
 static int rank_all(struct triples_job *job, const struct config *config) {
     static const struct search_calls calls = {.fill = fill_question, .take = add_rank};
+    memset(job->mrr, 0, sizeof job->mrr);
+    memset(job->hits, 0, sizeof job->hits);
+    job->popular = job->random = 0;
     float *base = run_triples_candidates(job->model, job->sample, job->among);
     int result = search_over(&job->search, base, job->among, run_triples_width(job->model), METRIC_DOT, config);
     if (!result && !(job->row = mem_alloc(run_triples_width(job->model), sizeof *job->row, "a row"))) result = -1;
@@ -388,9 +392,6 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
     if (is_first && !(job = *kept = mem_zalloc(1, sizeof *job, "held-out triples"))) return -1;
     job->model = job->known.model = model;
     job->request = &request;
-    memset(job->mrr, 0, sizeof job->mrr);
-    memset(job->hits, 0, sizeof job->hits);
-    job->popular = job->random = 0;
     if ((is_first && prepare_job(job, NULL)) || rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
     for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
     return 0;

@@ -117,6 +117,23 @@ def end(process):
         raise
 
 
+def stop(process, condition, how):
+    """Sends a signal to a process when the condition holds, and waits for its end."""
+    assert wait_for(condition, process)
+    process.send_signal(how)
+    end(process)
+
+
+def only_keys_of_walks_change_bytes(program, key):
+    """Trains as the run `run` was trained, with other threads and another depth, and then with another key of walks."""
+    wanted = program.tables()
+    for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
+        program("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)
+        assert program.tables("other") == wanted
+    program("train", "run/config.ini", "--run.dir=other", "--overwrite", key)
+    assert program.tables("other") != wanted
+
+
 def files_of_git(*options):
     """Returns the files that `git ls-files` lists under ROOT; None if ROOT is not a clone (but a tarball) or git is missing."""
     if not (ROOT / ".git").exists() or not shutil.which("git"):

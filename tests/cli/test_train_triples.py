@@ -7,7 +7,7 @@ import signal
 import numpy
 import pytest
 
-from conftest import end, wait_for
+from conftest import stop
 
 KEYS = {"model": {"dim": 24}, "negatives": {"count": 30}, "train": {"batch": 200, "epochs": 6}}
 
@@ -83,10 +83,7 @@ def test_a_run_whose_penalty_rises_goes_on_after_a_signal(sptx):
     write(sptx)
     name = config(sptx, train={"n3": 0.3, "n3_warmup": 0.7, "epochs": 100}, model={"relation_init": "normal 0 0.4"})
     sptx("train", name, "--run.dir=whole")
-    process = sptx.start("train", name, "--run.dir=half", "--run.checkpoint_every=100 steps")
-    assert wait_for(lambda: sptx.path("half", "latest").exists(), process)
-    process.send_signal(signal.SIGINT)
-    end(process)
+    stop(sptx.start("train", name, "--run.dir=half", "--run.checkpoint_every=100 steps"), lambda: sptx.path("half", "latest").exists(), signal.SIGINT)
     sptx("train", name, "--run.dir=half", "--resume")
     assert sptx.tables("half") == sptx.tables("whole")
 
@@ -110,10 +107,9 @@ def test_patience_ends_a_run_by_its_mrr(sptx):
     assert 3 <= len(mrrs) < 300 and mrrs[-3] == max(mrrs)
     assert f"held-out MRR {max(mrrs):.4f}" in said
     assert f"mrr {max(mrrs):.4f} " in sptx("evaluate", "run", "--triples=held.txt").stdout
-    process = sptx.start("train", name, "--run.dir=killed")
-    assert wait_for(lambda: sptx.path("killed", "latest").exists(), process)
-    process.send_signal(signal.SIGKILL)
-    end(process)
+    sptx.path("other.txt").write_text(lines[0])
+    assert "another train.evaluate" in sptx.refuses("train", name, "--train.evaluate=other.txt", "--resume")
+    stop(sptx.start("train", name, "--run.dir=killed"), lambda: sptx.path("killed", "latest").exists(), signal.SIGKILL)
     sptx("train", name, "--run.dir=killed", "--resume")
     assert sptx.tables("killed") == sptx.tables("run")
 

@@ -6,7 +6,7 @@ import signal
 import numpy
 import pytest
 
-from conftest import checkpoints, end, lines_of_metrics, wait_for
+from conftest import checkpoints, lines_of_metrics, only_keys_of_walks_change_bytes, stop
 
 GROUPS, SIZE = 5, 12
 WALKS = {"corpus": {"path": "facts.tsv", "format": "triples"}, "examples": {"mode": "walk"}, "model": {"dim": "16"},
@@ -71,12 +71,7 @@ def test_without_relations_a_walk_has_only_entities(triples):
                                   {"walks": {"relations": "no"}}])
 def test_threads_and_batches_of_another_depth_change_no_byte(triples, keys):
     triples("train", walking(triples, train={"held_out": "0.05"}, **keys))
-    wanted = triples.tables()
-    for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
-        triples("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)
-        assert triples.tables("other") == wanted
-    triples("train", "run/config.ini", "--run.dir=other", "--overwrite", "--walks.length=4")
-    assert triples.tables("other") != wanted
+    only_keys_of_walks_change_bytes(triples, "--walks.length=4")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -84,10 +79,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(triples, how):
     config = walking(triples, train={"epochs": "150"}, run={"checkpoint_every": "20steps"})
     triples("train", config)
     wanted = triples.tables()
-    process = triples.start("train", config, "--run.dir=stopped")
-    assert wait_for(lambda: lines_of_metrics(triples, "stopped") > 2 and checkpoints(triples, "stopped"), process)
-    process.send_signal(how)
-    end(process)
+    stop(triples.start("train", config, "--run.dir=stopped"), lambda: lines_of_metrics(triples, "stopped") > 2 and checkpoints(triples, "stopped"), how)
     triples("train", config, "--run.dir=stopped", "--resume")
     assert triples.tables("stopped") == wanted
 

@@ -7,7 +7,7 @@ import time
 import numpy
 import pytest
 
-from conftest import SLOWER, checkpoints, end, lines_of_metrics, wait_for
+from conftest import SLOWER, checkpoints, end, lines_of_metrics, only_keys_of_walks_change_bytes, stop
 
 GROUPS, SIZE = 6, 12
 WALKS = {"corpus": {"path": "edges.tsv", "format": "graph"}, "walks": {"length": "20", "per_node": "5"}, "train": {"epochs": "6"}}
@@ -45,12 +45,7 @@ def test_nodes_of_a_group_are_near(graph):
 
 def test_threads_and_batches_of_another_depth_change_no_byte(graph):
     graph("train", walking(graph, walks={"p": "0.5", "q": "2"}, train={"held_out": "0.05"}))
-    wanted = graph.tables()
-    for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
-        graph("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)
-        assert graph.tables("other") == wanted
-    graph("train", "run/config.ini", "--run.dir=other", "--overwrite", "--walks.q=1")
-    assert graph.tables("other") != wanted
+    only_keys_of_walks_change_bytes(graph, "--walks.q=1")
 
 
 @pytest.mark.parametrize("keys", [["--train.update=batch", "--train.batch=100000000"], ["--train.update=hogwild"]])
@@ -74,10 +69,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(graph):
     config = walking(graph, train={"epochs": "200"}, walks={"q": "0.5"})
     graph("train", config)
     wanted = graph.tables()
-    process = graph.start("train", config, "--run.dir=stopped")
-    assert wait_for(lambda: lines_of_metrics(graph, "stopped") > 2, process)
-    process.send_signal(signal.SIGINT)
-    end(process)
+    stop(graph.start("train", config, "--run.dir=stopped"), lambda: lines_of_metrics(graph, "stopped") > 2, signal.SIGINT)
     assert checkpoints(graph, "stopped")
     graph("train", config, "--run.dir=stopped", "--resume")
     assert graph.tables("stopped") == wanted

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from typing import Iterator, Mapping
+from typing import Container, Iterator, Mapping
 
 from . import _library
 
@@ -40,9 +40,10 @@ def in_users_words(text: str) -> str:
 
 
 @contextlib.contextmanager
-def naming(names: Mapping[str, str]) -> Iterator[None]:
-    """While it lasts, warnings and errors of the library name a model's arguments in place of the program's keys, {"section.key": argument}."""
-    before = _names.set(names)
+def naming(names: Mapping[str, str], given: Container[str] = ()) -> Iterator[None]:
+    """While it lasts, warnings and errors of the library name a model's arguments in place of the program's keys, {"section.key": argument}. Keys
+    that the user has given keep their own names."""
+    before = _names.set({key: name for key, name in names.items() if key not in given})
     try:
         yield
     except (Error, ValueError) as error:

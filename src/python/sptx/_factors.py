@@ -25,7 +25,7 @@ class Trained:
         if max(2, numpy.diff(matrix.indptr).max()) >= len(numpy.unique(matrix.indices)):
             keys = {**keys, "negatives.exclude": False}
         place = _Place()
-        with naming({key: name for key, name in self._arguments.items() if key not in self.keys}):
+        with naming(self._arguments, self.keys):
             run = fit(matrix, place.path("run"), keys={**keys, "run.checkpoint_every": "end", "run.keep": 1},
                       progress=progress, device=self._device, threads=threads)
         self._place, self._opened = place, run

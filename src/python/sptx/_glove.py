@@ -65,7 +65,7 @@ class GloVe(_pickled.Saved):
                    else {"corpus.min_count": 0, "graph.directed": True})
         with _Place() as place:
             data, format = (corpus, "text") if counts is None else (_matrix(counts, words), "graph")
-            with naming({key: name for key, name in _ARGUMENTS.items() if key not in (keys or {})}):
+            with naming(_ARGUMENTS, keys or {}):
                 run = fit(data, place.path("run"), dim=self.vector_size, epochs=self.epochs, keys={**own, **(keys or {})}, format=format,
                           progress=False, device=device, threads=workers or 0)
             with run:
