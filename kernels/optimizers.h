@@ -340,7 +340,8 @@ FN float rule_ftrl_weight(const struct rule_step *k, float z, float root) {
 }
 
 /* s0: z; s1: n, the sum of squared gradients. If a weight had no gradient yet, it is its first value, or was stored: z is then set to the value
- * that gives this weight. A learning rate of 0 changes nothing. */
+ * that gives this weight. A learning rate of 0 changes nothing; neither does a gradient whose square is 0 in float32 if no penalty and no earlier
+ * gradient bounds the weight, which would become infinite. */
 FN void rule_ftrl(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
     (void)s2;
     float z = *s0, n = *s1, root = portable_sqrt(n);
@@ -349,6 +350,7 @@ FN void rule_ftrl(const struct rule_step *k, float g, float *w, float *s0, float
         z = -*w * (portable_divide(k->beta, k->lr) + k->l2) - (*w > 0 ? k->l1 : -k->l1);
     n += g * g;
     float next = portable_sqrt(n);
+    if (next + k->beta + k->l2 == 0) return;
     z += g - portable_divide(next - root, k->lr) * *w;
     *s0 = z;
     *s1 = n;

@@ -235,7 +235,7 @@ static void make_graph(struct corpus *c, int directed) {
         while (at < count && arcs[at] >> 32 == row) at++;
         for (uint64_t i = c->nodes[row]; i < at; i++) {
             c->neighbours[i] = (uint32_t)arcs[i];
-            c->labels[i] = (uint32_t)(random_bits() % c->rows);
+            c->labels[i] = c->ids[random_bits() % c->tokens]; /* a row that may be a target, too */
             c->weights[i] = (struct alias){(uint32_t)(random_bits() >> 32), (uint32_t)(random_bits() % (at - c->nodes[row]))};
         }
     }
@@ -329,6 +329,7 @@ struct rule_options options_of(int rule) {
         .beta1 = 0.9,
         .beta2 = 0.999,
         .lambd = 1e-4,
+        .beta = rule == RULE_FTRL,
         .t0 = 2,
         .eta_minus = 0.5,
         .eta_plus = 1.2,

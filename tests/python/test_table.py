@@ -125,6 +125,15 @@ def test_ftrl_with_a_rate_of_0_changes_nothing_and_nan_is_not_hidden(cpu):
     assert numpy.isnan(table.fetch(1)).tolist() == [True, False]
 
 
+def test_ftrl_without_a_bound_ignores_a_gradient_whose_square_is_0(cpu):
+    table = sptx.Table(3, 2, "ftrl", beta=0, device=cpu, init="uniform -1 1")
+    before = table.fetch([0, 1, 2])
+    table.update([1], [[1e-30, 0]])
+    assert numpy.array_equal(table.fetch([0, 1, 2]), before)
+    table.update([1], [[1e-30, 2]])
+    assert numpy.isfinite(table.fetch(1)).all() and table.fetch(1)[1] != before[1, 1]
+
+
 def test_rowwise_adagrad_bounds_what_repeats(cpu):
     table = sptx.Table(3, 4, "rowwise_adagrad", lr=1, clip=0.5, device=cpu, init="zeros")
     table.update([0, 1, 1], numpy.full((3, 4), 2, numpy.float32))
