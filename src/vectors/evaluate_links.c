@@ -107,7 +107,6 @@ static int take_graph(struct link_sets *sets, struct pool *pool) {
     ENDED_BY(graph_close) struct graph graph = {0};
     if (!run_has_graph(sets->model)) return 0;
     int result = run_graph_open(&graph, sets->model, pool);
-    sets->directed |= !result && graph.directed;
     for (uint32_t node = 0; !result && node < graph.nodes; node++)
         for (uint64_t arc = graph.starts[node]; !result && arc < graph.starts[node + 1]; arc++)
             if (graph.directed || node < graph.neighbours[arc]) result = links_add(&sets->known, node, graph.neighbours[arc]);
@@ -152,7 +151,7 @@ static int check_links(const struct link_sets *sets, const struct links *links, 
 
 static int read_both(struct link_sets *sets, struct pool *pool) {
     const struct evaluate_request *request = sets->request;
-    sets->directed = (int)request->options.directed;
+    sets->directed = request->options.directed || sets->model->keys.graph_directed == 1;
     if (request->known ? read_links(sets, &sets->known, request->known, request->known_data) : take_graph(sets, pool)) return -1;
     if (read_links(sets, &sets->held_out, request->path, request->data)) return -1;
     sets->nodes = request->known ? sets->names.words.size : model_items(sets->model);
@@ -295,7 +294,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     return 0;
 }
 
-/* Chooses the ends to rank: the heads of all chosen links and, if links have no direction, also their tails. */
+/* Chooses the ends to rank: the second nodes of all chosen links and, if links have no direction, also the first ones. */
 static int choose_asked(struct links_job *job) {
     uint64_t all = job->sets.held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
     OWNED uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
