@@ -169,6 +169,11 @@ int model_copy_keys(struct config *copy, const struct model *model) {
     return fail("'%s/config.ini' is not there: it says how the run's data was read", model->directory);
 }
 
+/* Returns 1 if words that begin with VOCAB_RELATION are relations: those of walks over triples, or of an older run whose words were kept. */
+static int has_relation_words(const struct model *model) {
+    return config_walks_triples(&model->keys) && (model->keys.walks_relations || *model->keys.train_from);
+}
+
 uint64_t model_end(const struct model *model) {
     return model->rows + model->added.names.size;
 }
@@ -188,9 +193,9 @@ uint64_t model_items(const struct model *model) {
     return model->rows - model->vocab.lists;
 }
 
-int model_is_relation_word(const struct model *model, uint64_t row) {
-    return config_walks_triples(&model->keys) && row < model->rows &&
-           !strncmp(vocab_word(&model->vocab, row, NULL), VOCAB_RELATION, strlen(VOCAB_RELATION));
+int model_is_item(const struct model *model, uint64_t row) {
+    if (row >= model_items(model)) return row >= model->rows && row < model_end(model);
+    return !has_relation_words(model) || strncmp(vocab_word(&model->vocab, row, NULL), VOCAB_RELATION, strlen(VOCAB_RELATION));
 }
 
 int model_check_list(const struct model *model, uint64_t row) {
