@@ -656,7 +656,8 @@ const char *sptx_run_key(struct sptx_run *run, const char *section, const char *
  * offsets: space for [count + 1] offsets, which words->offsets will point to. counts: NULL, or space for [count] results of sptx_run_count(). */
 enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
                                 struct sptx_tokens *words);
-/* Finds the row of a word. Returns SPTX_USAGE for an unknown word; the error message then suggests the most similar one. */
+/* Finds the row of a word. A relation "relation:NAME" is also found by NAME, unless an entity has this name. Returns SPTX_USAGE for an unknown
+ * word; the error message then suggests the most similar one. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* The argument `table` of the calls below: "target", "context", "sum" (target row plus context row), "normsum" (the sum of both
  * rows, each scaled to unit length first), "propagated" (normsum rows spread over the graph), or NULL: the default for the run's

@@ -187,6 +187,22 @@ def test_an_entity_may_be_called_as_a_relation_is_where_none_is_a_word(sptx):
     assert sorted(line.split("\t")[1] for line in found) == ["b", "c", "relation:knows"]
 
 
+def test_a_relation_is_found_by_its_name_alone(triples):
+    triples.path("facts.tsv").write_text(triples.path("facts.tsv").read_text() + "own2\tknows\tg0n1\n")
+    triples("train", walking(triples))
+    triples.path("lists.txt").write_text("x likes g1n1\n")
+    triples.path("whole.txt").write_text("x relation:likes g1n1\n")
+    for bare, whole in ((["nearest", "run", "likes"], ["nearest", "run", "relation:likes"]),
+                        (["analogy", "run", "likes", "g1n1", "own3"], ["analogy", "run", "relation:likes", "g1n1", "relation:own3"]),
+                        (["recommend", "run", "--items=likes"], ["recommend", "run", "--items=relation:likes"]),
+                        (["recommend", "run", "--lists=lists.txt", "--format=lists"], ["recommend", "run", "--lists=whole.txt", "--format=lists"])):
+        assert triples(*bare).stdout == triples(*whole).stdout != ""
+    assert triples("nearest", "run", "own2").stdout != triples("nearest", "run", "relation:own2").stdout  # an entity's name comes first
+    answers = [triples("recommend", "run", f"--list={name}").stdout.split() for name in ("likes", "relation:likes")]
+    assert answers[0][1::3] == answers[1][1::3] != []
+    assert "'liked' is not in the vocabulary of 'run'" in triples.refuses("nearest", "run", "liked")
+
+
 def test_a_relation_is_no_node_to_evaluate(triples):
     triples("train", walking(triples))
     linked = {pair for head, _, tail in facts() for pair in ((head, tail), (tail, head))}
