@@ -656,7 +656,8 @@ const char *sptx_run_key(struct sptx_run *run, const char *section, const char *
  * offsets: space for [count + 1] offsets, which words->offsets will point to. counts: NULL, or space for [count] results of sptx_run_count(). */
 enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
                                 struct sptx_tokens *words);
-/* Finds the row of a word. Returns SPTX_USAGE for an unknown word; the error message then suggests the most similar one. */
+/* Finds the row of a word. A relation "relation:NAME" is also found by NAME, unless an entity has this name. Returns SPTX_USAGE for an unknown
+ * word; the error message then suggests the most similar one. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* The argument `table` of the calls below: "target", "context", "sum" (target row plus context row), "normsum" (the sum of both
  * rows, each scaled to unit length first), "propagated" (normsum rows spread over the graph), or NULL: the default for the run's
@@ -783,7 +784,7 @@ struct sptx_evaluate_options {
                            * that table */
     const char *format;   /* held_out: the corpus.format of files: lists, pairs or adjacency; NULL: guessed from each file */
     uint64_t k;           /* held_out, groups: number of answers, from the first place on, that are compared with the right ones */
-    uint64_t directed;    /* edges: 1: ranks only the second node of each link; 0: ranks both nodes */
+    uint64_t directed;    /* edges: 1: ranks only the second node of each link; 0: both nodes, unless the run's graph is directed */
     uint64_t first;       /* analogies: only this many of the most frequent words are considered; 0: all words */
     uint64_t met, sample; /* groups: asks about rows that the corpus contains at least `met` times, at most `sample` of them (0: 2000). triples:
                            * `sample` is the number of entities to rank among; 0: all, or 10,000 if there are more than a million */

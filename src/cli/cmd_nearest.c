@@ -256,7 +256,7 @@ struct prompt {
 /* Finds the words' rows, and prints each word's position. Returns 1 if all words are known. */
 static int find_words(struct prompt *p) {
     for (int i = 0; i < p->count; i++) {
-        int64_t row = vocab_find(&p->model.vocab, p->words[i], strlen(p->words[i]));
+        int64_t row = model_named(&p->model, p->words[i], strlen(p->words[i]));
         int known = row >= 0 && (uint64_t)row < p->search.rows;
         if (!p->plain) {
             printf("\nWord: ");

@@ -329,8 +329,9 @@ static int read_candidates(const struct asked *asked, struct list_candidates *ca
         const char *item = lines.line;
         uint64_t length = trim(&item, (uint64_t)(lines.stop - lines.line));
         int64_t row = length ? find_item(asked, item, length) : -1;
-        unknown += length && row < 0;
-        if (row < 0) continue;
+        int is_item = model_is_item(&asked->model, (uint64_t)row);
+        unknown += length && !is_item;
+        if (!is_item) continue;
         result = mem_grow(rows, &capacity, candidates->count + 1, sizeof **rows, "candidates");
         if (!result) (*rows)[candidates->count++] = (uint64_t)row;
     }

@@ -290,6 +290,7 @@ const struct command commands[] = {
               "\n" TABLES_HELP
               "In a run with item features WORD may be a new item or a feature, such as genre:noir: its vector is that of a new item\n"
               "with this feature alone.\n"
+              "In a run of walks over triples WORD may be the name of a relation without relation:, unless an entity is called so.\n"
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
               "never saw. Put a word that begins with -- after a single --. Without a WORD the program asks for words at the\n"
               "terminal; the vectors of several words on one line are summed.\n" DEVICE_HELP},

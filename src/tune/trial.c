@@ -223,7 +223,6 @@ static int judge_trial(const struct tuning *t, const struct config *config, doub
     ENDED_BY(model_close) struct model model = {0};
     if (!is_split(t) && t->measure != TUNE_SETS) return 0;
     if (t->measure != TUNE_SETS) request.options.table = "target";
-    request.options.directed = (uint64_t)t->resolved.graph_directed;
     request.reading.look.columns = triples_columns;
     int result = model_open(&model, t->directory.run);
     if (!result)

@@ -125,7 +125,7 @@ static int64_t find_vectors(struct labels_job *job, const struct model *model, e
         uint64_t length;
         const char *name = words_get(&job->nodes.words, node, &length);
         int64_t row = model->documents ? vocab_find_list(&model->vocab, name, length) : vocab_find(&model->vocab, name, length);
-        if (row < 0 || (!model->documents && (uint64_t)row >= model_items(model))) continue;
+        if (row < 0 || (!model->documents && !model_is_item(model, (uint64_t)row))) continue;
         if (model_row(model, view, (uint64_t)row, 0, job->x + node * job->dim)) return -1;
         known++;
     }

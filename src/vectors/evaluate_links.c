@@ -74,7 +74,7 @@ static int take_end(void *user, const struct corpus_field *field) {
     struct links *links = reading->links;
     if (field->part == PART_NAME) return 0; /* the relation of a triple */
     int64_t row = vocab_find(&sets->model->vocab, field->text, field->length), *ends = reading->ends, *node = &ends[reading->count];
-    if (row < 0 || (uint64_t)row >= model_items(sets->model)) {
+    if (row < 0 || !model_is_item(sets->model, (uint64_t)row)) {
         *node = NO_NODE;
         if (names_add(&sets->unknown, field->text, field->length) < 0) return -1;
     } else if (sets->request->known) {
@@ -107,7 +107,6 @@ static int take_graph(struct link_sets *sets, struct pool *pool) {
     ENDED_BY(graph_close) struct graph graph = {0};
     if (!run_has_graph(sets->model)) return 0;
     int result = run_graph_open(&graph, sets->model, pool);
-    sets->directed |= !result && graph.directed;
     for (uint32_t node = 0; !result && node < graph.nodes; node++)
         for (uint64_t arc = graph.starts[node]; !result && arc < graph.starts[node + 1]; arc++)
             if (graph.directed || node < graph.neighbours[arc]) result = links_add(&sets->known, node, graph.neighbours[arc]);
@@ -152,11 +151,11 @@ static int check_links(const struct link_sets *sets, const struct links *links, 
 
 static int read_both(struct link_sets *sets, struct pool *pool) {
     const struct evaluate_request *request = sets->request;
-    sets->directed = (int)request->options.directed;
+    sets->directed = request->options.directed || sets->model->keys.graph_directed == 1;
     if (request->known ? read_links(sets, &sets->known, request->known, request->known_data) : take_graph(sets, pool)) return -1;
     if (read_links(sets, &sets->held_out, request->path, request->data)) return -1;
     sets->nodes = request->known ? sets->names.words.size : model_items(sets->model);
-    for (uint64_t row = 0; !request->known && row < sets->nodes; row++) sets->relations += (uint64_t)model_is_relation_word(sets->model, row);
+    for (uint64_t row = 0; !request->known && row < sets->nodes; row++) sets->relations += !model_is_item(sets->model, row);
     if (request->known && check_links(sets, &sets->known, request->known)) return -1;
     return check_links(sets, &sets->held_out, request->path);
 }
@@ -276,7 +275,7 @@ static uint32_t draw_node(struct links_job *job) {
 
 /* Returns 1 if a drawn node is the row of a relation, which is no node. */
 static int is_relation(const struct links_job *job, uint32_t node) {
-    return job->sets.relations && model_is_relation_word(job->sets.model, node);
+    return job->sets.relations && !model_is_item(job->sets.model, node);
 }
 
 /* Draws unlinked pairs: each round draws twice as many pairs as are wanted and keeps the unlinked ones. */
@@ -295,7 +294,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     return 0;
 }
 
-/* Chooses the ends to rank: the heads of all chosen links and, if links have no direction, also their tails. */
+/* Chooses the ends to rank: the second nodes of all chosen links and, if links have no direction, also the first ones. */
 static int choose_asked(struct links_job *job) {
     uint64_t all = job->sets.held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
     OWNED uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");

@@ -30,7 +30,7 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
         int64_t number = list < 0 && added->size ? words_find(added, words_hash(name, length), name, length) : -1;
         return number < 0 ? list : (int64_t)model_end(model) + number;
     }
-    int64_t row = vocab_find(&model->vocab, name, length);
+    int64_t row = model_named(model, name, length);
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 

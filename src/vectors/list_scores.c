@@ -133,21 +133,22 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
                      const struct list_candidates *candidates, const struct config *config) {
     enum search_metric metric = kinds[score].metric;
     uint64_t items = model_items(model), first = candidates->first, count = 0; /* rows of lists and relations are never recommended */
-    int has_relations = config_walks_triples(&model->keys) && model->keys.walks_relations;
+    int has_relations = 0; /* 1: some of the items' rows are relations */
     *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
     if (run_lists_check(model)) return -1;
     uint64_t added = model->added.names.size;
     if (first && first < items) items = first;
+    for (uint64_t row = 0; row < items; row++) has_relations |= !model_is_item(model, row);
     if (!candidates->rows && (first || !added) && !candidates->only_new && !has_relations)
         return search_open(&scores->search, model, kinds[score].item, metric, items, config);
     scores->chosen = candidates->rows || candidates->only_new || has_relations; /* otherwise a trained item's number among candidates is its row */
     scores->candidates = mem_alloc(candidates->rows ? candidates->count : items + added, sizeof *scores->candidates, "candidates");
     if (!scores->candidates) return -1;
     for (uint64_t i = 0; i < candidates->count && candidates->rows; i++)
-        if (candidates->rows[i] < items || (candidates->rows[i] >= model->rows && candidates->rows[i] < model_end(model)))
+        if (model_is_item(model, candidates->rows[i]))
             scores->candidates[count++] = (uint32_t)candidates->rows[i];
     for (uint64_t i = 0; i < items && !candidates->rows && !candidates->only_new; i++)
-        if (!model_is_relation_word(model, i)) scores->candidates[count++] = (uint32_t)i;
+        if (model_is_item(model, i)) scores->candidates[count++] = (uint32_t)i;
     for (uint64_t i = 0; i < added && !candidates->rows; i++) scores->candidates[count++] = (uint32_t)(model->rows + i);
     count = search_distinct(scores->candidates, count);
     if (!count && candidates->only_new)

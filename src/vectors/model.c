@@ -169,6 +169,11 @@ int model_copy_keys(struct config *copy, const struct model *model) {
     return fail("'%s/config.ini' is not there: it says how the run's data was read", model->directory);
 }
 
+/* Returns 1 if words that begin with VOCAB_RELATION are relations: those of walks over triples, or of an older run whose words were kept. */
+static int has_relation_words(const struct model *model) {
+    return config_walks_triples(&model->keys) && (model->keys.walks_relations || *model->keys.train_from);
+}
+
 uint64_t model_end(const struct model *model) {
     return model->rows + model->added.names.size;
 }
@@ -179,6 +184,7 @@ const char *model_name(const struct model *model, uint64_t row, uint64_t *length
 
 int64_t model_named(const struct model *model, const char *name, uint64_t length) {
     int64_t row = vocab_find(&model->vocab, name, length);
+    if (row < 0 && (model->relations || has_relation_words(model))) row = vocab_find_prefixed(&model->vocab, VOCAB_RELATION, name, length);
     if (row >= 0 || !model->added.names.size) return row;
     int64_t number = words_find(&model->added.names, words_hash(name, length), name, length);
     return number < 0 ? -1 : (int64_t)model->rows + number;
@@ -188,9 +194,9 @@ uint64_t model_items(const struct model *model) {
     return model->rows - model->vocab.lists;
 }
 
-int model_is_relation_word(const struct model *model, uint64_t row) {
-    return config_walks_triples(&model->keys) && row < model->rows &&
-           !strncmp(vocab_word(&model->vocab, row, NULL), VOCAB_RELATION, strlen(VOCAB_RELATION));
+int model_is_item(const struct model *model, uint64_t row) {
+    if (row >= model_items(model)) return row >= model->rows && row < model_end(model);
+    return !has_relation_words(model) || strncmp(vocab_word(&model->vocab, row, NULL), VOCAB_RELATION, strlen(VOCAB_RELATION));
 }
 
 int model_check_list(const struct model *model, uint64_t row) {
@@ -225,7 +231,7 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
 }
 
 int64_t model_find(const struct model *model, enum model_view view, const char *word) {
-    int64_t row = vocab_find(&model->vocab, word, strlen(word));
+    int64_t row = model_named(model, word, strlen(word));
     if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
     if (model->vocab.lists && vocab_find_list(&model->vocab, word, strlen(word)) >= 0)
         return fail("'%.100s' names a list of '%s' (a document, a person, a relation) and not a word; nearest finds it with --lists", word,

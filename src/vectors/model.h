@@ -14,14 +14,14 @@ int model_copy_keys(struct config *copy, const struct model *model);
 
 /* Returns how many rows are items or words: the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
-/* Returns 1 if the row is a relation's, which walks over triples train as a word among the entities. */
-int model_is_relation_word(const struct model *model, uint64_t row);
 
 /* New items of features_open_of() are rows from model->rows on. These functions return the end of all rows, after which new lists have theirs; a
- * row's name; the row of a name, or -1. */
+ * row's name; the row of a name, or -1. A relation is also found by its name without VOCAB_RELATION, unless an entity has that name. */
 uint64_t model_end(const struct model *model);
 const char *model_name(const struct model *model, uint64_t row, uint64_t *length);
 int64_t model_named(const struct model *model, const char *name, uint64_t length);
+/* Returns 1 if the row is an item's, also a new item's; 0 if it is a list's or a relation's, also if relations are words among the entities. */
+int model_is_item(const struct model *model, uint64_t row);
 
 /* Returns a row of a table; NULL if the table does not contain it. A row that is bfloat16 or not aligned is copied to `room`. */
 const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]);

@@ -124,6 +124,23 @@ def test_ends_in_a_small_graph_are_ranked_among_all_that_are_no_links(linked, op
     assert found["among"] == max(39 - len(others[end]) for pair in linked.held for end in pair)
 
 
+@pytest.mark.parametrize("options", [[], ["--known"]])
+@pytest.mark.parametrize("relation, keys", [("", ["--corpus.format=graph", "--graph.directed=yes"]),
+                                            ("is\t", ["--corpus.format=triples", "--examples.mode=walk", "--walks.relations=no"])])
+def test_links_of_a_directed_run_have_a_direction(linked, relation, keys, options):
+    """A held-out link that runs the other way than one of training is no link of training, and only the second node of a link is ranked."""
+    held = [(b, a) for a, b in linked.known[:20]]
+    for name, part in (("arrows.tsv", linked.known), ("back.tsv", held)):
+        linked.path(name).write_text("".join(f"n{a}\t{relation}n{b}\n" for a, b in part))
+    linked("train", "--corpus.path=arrows.tsv", *keys, "--run.dir=directed", "--overwrite", "--model.dim=4", "--model.target_init=uniform 1 1",
+           "--model.context_init=uniform 1 1", "--optimizer.lr=0", "--train.epochs=1", "--device.backend=cpu")
+    found = numbers_in(linked("evaluate", "directed", "--edges=back.tsv", *(f"{name}=arrows.tsv" for name in options)).stdout.splitlines()[0])
+    nodes = {node for link in linked.known for node in link}
+    ranks = [1 + (len(nodes) - 1 - len({b for a, b in [*held, *linked.known] if a == begin})) / 2 for begin, _ in held]
+    assert found["trained"] == 0 and found["asked"] == found["links"] == 20
+    assert abs(found["mrr"] - sum(1 / rank for rank in ranks) / len(ranks)) < 1e-4
+
+
 def test_more_nodes_than_are_drawn_are_drawn(linked):
     """The hub links to nearly all nodes, so its held-out neighbour is ranked among all nodes that are left; other ends are ranked
     among 1,000 random nodes."""

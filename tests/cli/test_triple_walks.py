@@ -167,6 +167,62 @@ def test_held_out_triples_are_ranked_among_entities(triples):
     assert len(found) < len(words_of(triples))
 
 
+def test_a_relation_is_never_answered_as_a_node(triples):
+    """Neither where relations are words of this run, nor where they were kept of an older one, nor as one of the candidates."""
+    triples("train", walking(triples))
+    triples("train", walking(triples, walks={"relations": "no"}, train={"from": "run"}), "--run.dir=kept")
+    triples.path("candidates.txt").write_text("relation:likes\nlikes\ng1n2\n")
+    assert "relation:likes" in words_of(triples, "kept")
+    for run in ("run", "kept"):
+        found = {line.split("\t")[1] for line in triples("recommend", run, "--items=g1n1", "--seen", "--k=1000").stdout.splitlines()}
+        assert found == {word for word in words_of(triples, run) if not word.startswith("relation:")}
+        done = triples("recommend", run, "--items=g1n1", "--candidates=candidates.txt")
+        assert [line.split("\t")[1] for line in done.stdout.splitlines()] == ["g1n2"] and "2 candidates of 'candidates.txt' are no items" in done.stderr
+
+
+def test_an_entity_may_be_called_as_a_relation_is_where_none_is_a_word(sptx):
+    sptx.path("facts.tsv").write_text("relation:knows\tlikes\tb\nb\tknows\tc\n")
+    sptx("train", walking(sptx, walks={"relations": "no"}, model={"dim": "4"}))
+    found = sptx("recommend", "run", "--items=c", "--seen", "--k=9").stdout.splitlines()
+    assert sorted(line.split("\t")[1] for line in found) == ["b", "c", "relation:knows"]
+
+
+def test_a_relation_is_found_by_its_name_alone(triples):
+    triples.path("facts.tsv").write_text(triples.path("facts.tsv").read_text() + "own2\tknows\tg0n1\n")
+    triples("train", walking(triples))
+    triples.path("lists.txt").write_text("x likes g1n1\n")
+    triples.path("whole.txt").write_text("x relation:likes g1n1\n")
+    for bare, whole in ((["nearest", "run", "likes"], ["nearest", "run", "relation:likes"]),
+                        (["analogy", "run", "likes", "g1n1", "own3"], ["analogy", "run", "relation:likes", "g1n1", "relation:own3"]),
+                        (["recommend", "run", "--items=likes"], ["recommend", "run", "--items=relation:likes"]),
+                        (["recommend", "run", "--lists=lists.txt", "--format=lists"], ["recommend", "run", "--lists=whole.txt", "--format=lists"])):
+        assert triples(*bare).stdout == triples(*whole).stdout != ""
+    assert triples("nearest", "run", "own2").stdout != triples("nearest", "run", "relation:own2").stdout  # an entity's name comes first
+    answers = [triples("recommend", "run", f"--list={name}").stdout.split() for name in ("likes", "relation:likes")]
+    assert answers[0][1::3] == answers[1][1::3] != []
+    assert "'liked' is not in the vocabulary of 'run'" in triples.refuses("nearest", "run", "liked")
+
+
+def test_a_relation_is_no_node_to_evaluate(triples):
+    triples("train", walking(triples))
+    linked = {pair for head, _, tail in facts() for pair in ((head, tail), (tail, head))}
+    held = [pair for pair in ((f"g{a}n{b}", f"g{b % GROUPS}n{a}") for a in range(GROUPS) for b in range(SIZE))
+            if pair not in linked and pair[0] != pair[1]]
+    for relation in ("relation:likes", "relation:unheard", "likes"):
+        triples.path("held.tsv").write_text("".join(f"{a}\tis\t{b}\n" for a, b in [*held, (relation, "g1n1"), ("g2n2", relation)]))
+        for known in ([], ["--known=facts.tsv"]):
+            done = triples("evaluate", "run", "--edges=held.tsv", *known)
+            found = done.stdout.split()
+            assert [found[found.index(name) + 1] for name in ("links", "unknown", "left-out")] == [str(len(held)), "1", "2"]
+            assert f"left out   2 of {len(held) + 2} held-out links" in done.stderr
+    labels = [(f"g{group}n{member}", f"label{group}") for group in range(GROUPS) for member in range(SIZE)]
+    said = []
+    for relation in ("relation:likes", "relation:unheard"):
+        triples.path("labels.tsv").write_text("".join(f"{name}\t{label}\n" for name, label in [*labels, (relation, "label1")]))
+        said.append(triples("evaluate", "run", "--labels=labels.tsv").stdout)
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("sections, said", [
     ({"examples": {"mode": "window"}}, "triples (corpus.format = triples) are trained with examples.mode = triple or walk"),
     ({"corpus": {"format": "graph", "columns": "1,3"}, "walks": {"relations": "no"}}, "walks.relations = no leaves relations of triples out"),

@@ -252,6 +252,20 @@ def test_walked_triples_answer_as_a_graph_does(tmp_path):
         walked(tmp_path, [("relation:x", "y", "c"), ("c", "x", "d")], "bad")
 
 
+def test_relations_of_walks_go_by_their_names_and_are_no_nodes(tmp_path):
+    run = walked(tmp_path, names(triples()), "run")
+    assert run.row("r1") == run.row("relation:r1") and "r1" in run and (run["r1"] == run["relation:r1"]).all()
+    assert run.nearest("r1") == run.nearest("relation:r1") and run.recommend(["r1"]) == run.recommend(["relation:r1"])
+    assert [word for word, _ in run.recommend(["e1"], among=["relation:r1", "e2"])] == ["e2"]
+    with pytest.raises(sptx.Error, match="none of the 1 candidates is an item"):
+        run.recommend(["e1"], among=["r1"])
+    held = [("e0", "e29"), ("e2", "e28")]
+    links = run.evaluate(edges=[*held, ("relation:r1", "e1"), ("e1", "r1")])["edges"]
+    assert links["left_out"] == 2 and links["unknown"] == 2 and links["asked"] == links["links"] == 2
+    head, _, tail = next(line for line in names(triples()) if not any(line[::2] == other[::-2] for other in names(triples())))
+    assert run.evaluate(edges=[*held, (tail, head)], known=[line[::2] for line in names(triples())])["edges"]["trained"] == 0
+
+
 def test_all_relations_of_a_pair_are_scored_as_one_by_one(tmp_path):
     lines = [("e%d" % i, "r%d" % r, "e%d" % ((i * 7 + r + 1) % 60)) for i in range(60) for r in range(12)]
     run = fitted(tmp_path, lines)

@@ -144,7 +144,7 @@ class Asked:
                             fit(format="triples"). Other known answers, and those of training, are left out of each ranking
         labelled            a file of head, relation, tail and 1 for a true triple, 0 or -1 for a false one: which of them are told by the
         thresholds          score of score(), with a threshold for each relation, which is chosen by such triples of another file
-        directed            edges: links have a direction, and only their heads are ranked
+        directed            edges: links have a direction, and only their second nodes are ranked; always so if the run's graph is directed
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
         met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked (2000). triples:

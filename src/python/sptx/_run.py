@@ -576,8 +576,6 @@ class Run(Asked, Indexes):
             self._context.call(library.sptx_run_find, handle.pointer, name,
                                ctypes.byref(ctypes.c_uint64() if found is None else found), usage=KeyError)
         except KeyError as error:
-            if library.sptx_run_relations(handle.pointer) and not word.startswith("relation:"):  # an entity's name comes first
-                return None if self._find("relation:" + word, found) is None else str(error.args[0])
             return str(error.args[0])
         return None
 
