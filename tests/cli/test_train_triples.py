@@ -210,6 +210,12 @@ def test_held_out_triples_are_ranked_from_memory_as_evaluate_ranks_them(sptx, ke
     assert sptx.tables("run") == plain  # ranking changes no row
 
 
+def test_the_plan_knows_the_size_of_the_encoded_triples(sptx):
+    write(sptx)
+    sptx("train", config(sptx))
+    assert json.loads(sptx("plan", config(sptx), "--json").stdout)["stream_bytes"] == sptx.path("run", "corpus.ids").stat().st_size
+
+
 def test_a_run_is_measured_without_a_checkpoint(sptx):
     write(sptx)
     sptx.path("test.txt").write_text("".join(sptx.path("corpus.txt").read_text().splitlines(keepends=True)[:20]))
