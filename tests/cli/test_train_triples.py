@@ -210,6 +210,23 @@ def test_held_out_triples_are_ranked_from_memory_as_evaluate_ranks_them(sptx, ke
     assert sptx.tables("run") == plain  # ranking changes no row
 
 
+def test_held_out_triples_may_be_of_another_form_than_the_corpus(sptx):
+    write(sptx)
+    lines = [line.split("\t") for line in sptx.path("corpus.txt").read_text().splitlines()]
+    sptx.path("corpus.txt").write_text("".join("\t".join(line) + "\n" for line in lines[60:]))
+    forms = {"test.tsv": "".join("\t".join(line) + "\n" for line in lines[:60]),
+             "test.nt": "".join("<%s>\t<%s> <%s> .\n" % (*line,) for line in lines[:60]),
+             "test.csv": "relation,head,tail\n" + "".join("%s,%s,%s\n" % (r, h, t) for h, r, t in lines[:60])}
+    found = {}
+    for name, text in forms.items():
+        sptx.path(name).write_text(text)
+        said = sptx("train", config(sptx), f"--train.evaluate={name}", "--overwrite").stderr
+        scores = sptx("score", "run", f"--triples={name}", f"--validation={name}").stdout
+        ranked = sptx("evaluate", "run", f"--triples={name}", f"--known={name}").stdout.replace(name, "")
+        found[name] = re.findall("^held out .*", said, re.M), scores, ranked
+    assert len(found["test.tsv"][0]) == 7 and found["test.nt"] == found["test.csv"] == found["test.tsv"]
+
+
 def test_the_plan_knows_the_size_of_the_encoded_triples(sptx):
     write(sptx)
     sptx("train", config(sptx))
