@@ -698,12 +698,13 @@ struct sptx_nearest_options {
     const char *table;        /* the table that is searched; NULL: the default */
     const char *metric;       /* "cosine" or "dot" (the dot product); NULL: cosine */
     const uint32_t *excluded; /* [count] excluded[i]: a row that must not be among the answers to query i, as a rule its own;
-                               * NULL: no row is excluded. Warns if rows of words and of lists are compared that cosines do not fit */
+                               * NULL: no row is excluded */
     uint64_t lists;           /* 1: rows of lists are searched, too; 0: only rows of words or items */
 };
 #define SPTX_NEAREST_OPTIONS {sizeof(struct sptx_nearest_options), 0, 0, 0, 0}
 /* Finds, for each of `count` queries [count x dim], the k most similar rows. rows: [count x k], the most similar first, UINT32_MAX in places past
- * the last answer; scores: [count x k]. options: NULL for the defaults. */
+ * the last answer; scores: [count x k]. options: NULL for the defaults. Warns if words are compared with documents, or items with lists, whose
+ * cosines training does not fit. A query is of the kind of its excluded row; without one, vectors may be those of documents or lists. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count,
                                   const struct sptx_nearest_options *options, uint32_t k, uint32_t *rows, float *scores);
 /* Answers "asked[0] is to asked[1] as asked[2] is to ?", as `sptx-w2v analogy` does: finds the k words or items nearest by

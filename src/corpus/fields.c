@@ -253,8 +253,9 @@ static const char *read_term(const char *at, const char *end, const char **term,
     return stop + bracket;
 }
 
-/* Reads the terms of a line of N-Triples that is not a comment. Returns 0, or -1 after fail(). */
-static int read_ntriple(const char *at, const char *end, const char *path, struct corpus_left *left, struct triple_line *triple) {
+/* Reads the terms of a line of N-Triples that is not a comment. literals: 1: literals are names, which no tab can be part of. Returns 0, or -1
+ * after fail(). */
+static int read_ntriple(const char *at, const char *end, const char *path, int literals, struct corpus_left *left, struct triple_line *triple) {
     const char *graph;
     uint64_t length;
     int count = 0;
@@ -270,10 +271,12 @@ static int read_ntriple(const char *at, const char *end, const char *path, struc
     if (count < TRIPLE_TERMS || !rest || (rest < end && *rest != '#'))
         return fail("'%s' line %" PRIu64 ": no triple of N-Triples; wanted <subject> <predicate> <object> and a dot", path,
                     triple->line);
-    for (int i = 0; i < TRIPLE_TERMS; i++)
-        if (!triple->length[i] || token_has_break(triple->term[i], triple->length[i]))
+    for (int i = 0; i < TRIPLE_TERMS; i++) {
+        int is_name = literals || i != TRIPLE_TAIL || *triple->term[i] != '"';
+        if (!triple->length[i] || (is_name && token_has_break(triple->term[i], triple->length[i])))
             return fail("'%s' line %" PRIu64 ": its %s %s", path, triple->line, names[i],
                         triple->length[i] ? "has a tab in it" : "is empty");
+    }
     return 0;
 }
 
@@ -287,7 +290,7 @@ static int next_ntriple(struct corpus_cursor *cursor, const char *path, int lite
         cursor->line += newline != NULL;
         at = pass_white(at, stop);
         if (at == stop || *at == '#') continue;
-        if (read_ntriple(at, stop, path, left, triple)) return -1;
+        if (read_ntriple(at, stop, path, literals, left, triple)) return -1;
         const char *head = triple->term[TRIPLE_HEAD], *tail = triple->term[TRIPLE_TAIL];
         int literal = *head == '"' || *tail == '"';
         left->rows++;

@@ -74,8 +74,8 @@ struct triple_line {
     int is_true; /* 0: the line has a label that says so */
 };
 
-/* Reads the next triple. With literals = 0, N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end of the block; -1
- * after fail(). The block must consist of whole lines. */
+/* Reads the next triple. With literals = 0, N-Triples with a literal are left out, even one with a tab in it, and counted in *left. Returns 1; 0 at
+ * the end of the block; -1 after fail(). The block must consist of whole lines. */
 int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, int literals, struct corpus_left *left,
                  struct triple_line *triple);
 

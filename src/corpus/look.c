@@ -64,6 +64,7 @@ struct looking {
     int whole;       /* 1: these are all lines of the file */
     int typed;       /* 1: the rows are a program's, and `path` is the data's name for messages */
     int has_header;
+    int headless;    /* 1: the keys are those of another file, which has no header (look_keys.hints) */
     int is_shifted;  /* 1: each line of data has one field more than the header, the first, as when R writes row names */
     int has_hash;    /* 1: the first line began with # and is a header */
     int has_times;   /* 1: the third column contains times, so it is not read as ratings or weights */
@@ -983,7 +984,7 @@ int look_columns_valid(const char *columns) {
     return count >= 1 && count <= COLUMN_MEANINGS ? 0 : -1;
 }
 
-/* Uses the columns that corpus.columns names. Returns 0; 1 if the file lacks one but may (look_keys.hints); -1 after fail(). */
+/* Uses the columns that corpus.columns names. Returns 0; 1 if the file itself decides (look_keys.hints); -1 after fail(). */
 static int take_given(const struct looking *l) {
     uint8_t *column = l->look->form.column;
     const char *at = l->keys->columns, *name, *key = l->keys->columns;
@@ -991,6 +992,7 @@ static int take_given(const struct looking *l) {
     unsigned count = 0, given[COLUMN_MEANINGS];
     if (l->keys->hints && l->columns.least != l->columns.most) return 1; /* lines of different lengths are not a table with the columns of the
                                                                           * run's corpus */
+    if (l->headless && l->has_header && names_both(l)) return 1; /* this file's header knows better than numbers of columns of the run's corpus */
     for (; count < COLUMN_MEANINGS && next_given(&at, &name, &length); count++) {
         uint8_t found = 0;
         int result = find_given(l, name, length, &found);
@@ -1273,11 +1275,11 @@ static int take_positions(struct looking *l) {
 
 /* Sets the format to N-Triples, whose lines need no further examination. */
 static int take_ntriples(const struct looking *l) {
-    int header = l->keys->header == HEADER_YES;
-    if (header || l->keys->separator != SEPARATOR_AUTO)
+    int header = l->keys->header == HEADER_YES, asked = !l->keys->hints; /* 0: the keys are those of another file, and do not fit N-Triples */
+    if (asked && (header || l->keys->separator != SEPARATOR_AUTO))
         return fail("'%s' holds N-Triples, whose lines have no header and blanks between their terms: leave out corpus.%s", l->path,
                     header ? "header = yes" : "separator");
-    if (l->keys->columns && *l->keys->columns)
+    if (asked && l->keys->columns && *l->keys->columns)
         return fail("'%s' holds N-Triples, whose terms are subject, predicate and object: leave out corpus.columns = %s", l->path,
                     l->keys->columns);
     l->look->form.ntriples = 1;
@@ -1954,6 +1956,7 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
                       "begin with a shorter one",
                       path, length);
     if (!result && keys->hints) {
+        l.headless = keys->header == HEADER_NO;
         own.header = HEADER_AUTO;
         /* Lists without names may have one item each, so no separator occurs. */
         int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK, single = l.row->free && keys->names == NAMES_NO;

@@ -241,8 +241,8 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
         (options.excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))))
         result = -1;
     for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
-    int view = result || !options.excluded ? 0 : answers_view_named(&run->model, options.table, pool_threads(run->context->pool));
-    if (!result && options.excluded && view >= 0)
+    int view = result ? 0 : answers_view_named(&run->model, options.table, pool_threads(run->context->pool));
+    if (!result && view >= 0)
         answers_warn_of_tables(&run->model, options.excluded, count, (enum model_view)view, (enum model_view)view, (int)options.lists,
                                (enum search_metric)metric);
     if (!result)

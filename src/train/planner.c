@@ -627,7 +627,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;
     plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs || p->source.walks.labels)
-                                     : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
+                                     : idstream_bytes(p->source.tokens, p->source.mode == EXAMPLE_TRIPLE ? 1 : plan->sentences,
+                                                      p->source.weights != NULL);
     const struct config *config = p->config;
     p->plan->target = settle(p, config->memory_target);
     p->plan->target_state = settle(p, config->memory_target_state);

@@ -268,6 +268,12 @@ static int add_numbers(const struct triples_job *job, struct answer *answer) {
                ? -1 : 0;
 }
 
+static void warn_of_trained(const struct triples_job *job) {
+    if (job->trained)
+        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' are ones that '%s' was trained on: finding them shows nothing; train without them",
+             job->trained, job->triples, job->request->path, job->model->directory);
+}
+
 /* Prints which answers are left out, and among how many entities answers are ranked. */
 static void say_how(const struct triples_job *job) {
     const char *known = job->request->known;
@@ -275,9 +281,7 @@ static void say_how(const struct triples_job *job) {
          known ? ", '" : "", known ? known : "", known ? "'" : "");
     if (!known && !job->request->known_data)
         note("known      no further file (--known=FILE): true triples of other files, such as those for validation, count as wrong answers");
-    if (job->trained)
-        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' are ones that '%s' was trained on: finding them shows nothing; train without them",
-             job->trained, job->triples, job->request->path, job->model->directory);
+    warn_of_trained(job);
     if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (job->sample)
         note("sample     of %" PRIu64 " of %" PRIu64 " entities, half of them drawn evenly and half by how often they occur", job->among,
@@ -392,7 +396,12 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
     if (is_first && !(job = *kept = mem_zalloc(1, sizeof *job, "held-out triples"))) return -1;
     job->model = job->known.model = model;
     job->request = &request;
-    if ((is_first && prepare_job(job, NULL)) || rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
+    if (is_first && prepare_job(job, NULL)) return -1;
+    if (is_first && job->unknown)
+        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' have a name that '%s' does not know: these count as misses", job->unknown, job->triples,
+             request.path, model->directory);
+    if (is_first) warn_of_trained(job);
+    if (rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
     for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
     return 0;
 }

@@ -397,14 +397,15 @@ uint64_t answers_first(const struct model *model, int lists) {
 void answers_warn_of_tables(const struct model *model, const uint32_t *rows, uint64_t count, enum model_view query, enum model_view among,
                             int lists, enum search_metric metric) {
     if (metric != METRIC_COSINE || !model->vocab.lists || model->relations || model->tree || model->cosine) return;
-    for (uint64_t i = 0; i < count; i++) {
-        if (rows[i] >= model->vocab.size) continue; /* a question without a row */
-        int list = rows[i] >= model_items(model), meets_others = list ? !answers_first(model, lists) : lists;
+    if (!rows && !lists && !model->documents) return; /* a vector is then as a rule an item's */
+    for (uint64_t i = 0; i < (rows ? count : 1); i++) {
+        if (rows && rows[i] >= model->vocab.size) continue; /* a question without a row */
+        int list = !rows || rows[i] >= model_items(model), meets_others = list ? !answers_first(model, lists) : lists;
         if (!meets_others || (model->item_targets && (list ? among : query) == VIEW_TARGET)) continue;
         const char *word = model->documents ? "word" : "item", *other = model->documents ? "document" : "list";
-        warn("'%.100s' is compared with %ss of '%s': a %s has a context row and a %s a target row, which are trained by their dot product, so that "
-             "cosines between them are not those between two %ss; the metric dot ranks as training does%s", vocab_word(&model->vocab, rows[i], NULL),
-             list ? word : other, model->directory, word, other, word,
+        warn("%s%.100s%s is compared with %ss of '%s': each %s has a context row and each %s a target row, which are trained by their dot product, so "
+             "that cosines between them are not those between two %ss; the metric dot ranks as training does%s", rows ? "'" : "a vector that may be of a ",
+             rows ? vocab_word(&model->vocab, rows[i], NULL) : other, rows ? "'" : "", list ? word : other, model->directory, word, other, word,
              model->documents && !model->item_targets ? ", and examples.words = yes trains target rows of words, too" : "");
         return;
     }

@@ -210,6 +210,43 @@ def test_held_out_triples_are_ranked_from_memory_as_evaluate_ranks_them(sptx, ke
     assert sptx.tables("run") == plain  # ranking changes no row
 
 
+def test_doubts_of_held_out_triples_are_said_once(sptx):
+    write(sptx)
+    lines = sptx.path("corpus.txt").read_text().splitlines(keepends=True)
+    sptx.path("corpus.txt").write_text("".join(lines[40:]))
+    sptx.path("test.txt").write_text("".join(lines[:43]) + "nobody\tr0\te0_0\ne0_0\tr99\te0_0\n")
+    said = sptx("train", config(sptx), "--train.evaluate=test.txt").stderr
+    unknown = "warning: 2 of 45 triples of 'test.txt' have a name that 'run' does not know: these count as misses\n"
+    trained = "warning: 3 of 45 triples of 'test.txt' are ones that 'run' was trained on: finding them shows nothing"
+    assert said.count(unknown) == said.count(trained) == 1 and said.count("warning") == 2
+    assert said.index(unknown) < said.index("held out   mrr") > said.index(trained)
+    sptx.path("test.txt").write_text("".join(lines[:40]))
+    assert "warning" not in sptx("train", config(sptx), "--train.evaluate=test.txt", "--overwrite").stderr
+
+
+def test_held_out_triples_may_be_of_another_form_than_the_corpus(sptx):
+    write(sptx)
+    lines = [line.split("\t") for line in sptx.path("corpus.txt").read_text().splitlines()]
+    sptx.path("corpus.txt").write_text("".join("\t".join(line) + "\n" for line in lines[60:]))
+    forms = {"test.tsv": "".join("\t".join(line) + "\n" for line in lines[:60]),
+             "test.nt": "".join("<%s>\t<%s> <%s> .\n" % (*line,) for line in lines[:60]),
+             "test.csv": "relation,head,tail\n" + "".join("%s,%s,%s\n" % (r, h, t) for h, r, t in lines[:60])}
+    found = {}
+    for name, text in forms.items():
+        sptx.path(name).write_text(text)
+        said = sptx("train", config(sptx), f"--train.evaluate={name}", "--overwrite").stderr
+        scores = sptx("score", "run", f"--triples={name}", f"--validation={name}").stdout
+        ranked = sptx("evaluate", "run", f"--triples={name}", f"--known={name}").stdout.replace(name, "")
+        found[name] = re.findall("^held out .*", said, re.M), scores, ranked
+    assert len(found["test.tsv"][0]) == 7 and found["test.nt"] == found["test.csv"] == found["test.tsv"]
+
+
+def test_the_plan_knows_the_size_of_the_encoded_triples(sptx):
+    write(sptx)
+    sptx("train", config(sptx))
+    assert json.loads(sptx("plan", config(sptx), "--json").stdout)["stream_bytes"] == sptx.path("run", "corpus.ids").stat().st_size
+
+
 def test_a_run_is_measured_without_a_checkpoint(sptx):
     write(sptx)
     sptx.path("test.txt").write_text("".join(sptx.path("corpus.txt").read_text().splitlines(keepends=True)[:20]))

@@ -221,3 +221,11 @@ def test_a_run_says_what_to_write_for_a_document_and_where_cosines_do_not_fit(tm
                 run.nearest(name, lists=lists, metric="cosine")
                 run.nearest(name, lists=lists, metric="dot")
             assert ["are trained by their dot product" in str(one.message) for one in said] == [True] * crosses
+        vectors = run.vectors([word, "list:d1"])
+        for asked, lists, crosses in ((vectors[1], False, True), (vectors[1], True, False)):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                run.nearest(asked, lists=lists, metric="cosine")
+                run.nearest(asked, lists=lists, metric="dot")
+                run.most_similar(word)
+            assert ["a vector that may be of a document is compared with words" in str(one.message) for one in said] == [True] * crosses

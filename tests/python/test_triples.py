@@ -125,6 +125,15 @@ def test_evaluate(tmp_path, of_file):
         of_file.evaluate(triples=held_out, edges=[("e1", "e2")], known=known)
 
 
+def test_held_out_triples_that_are_ranked_while_training(tmp_path, monkeypatch):
+    lines = names(triples())
+    (tmp_path / "test.nt").write_text("".join("<%s> <%s> <%s> .\n" % line for line in (*lines[:3], ("nobody", "r0", "e1"))))
+    monkeypatch.setitem(KEYS, "train.evaluate", str(tmp_path / "test.nt"))
+    unknown, trained = "1 of 4 triples of .* count as misses", "3 of 4 triples of .* was trained on"
+    with pytest.warns(sptx.SptxWarning, match=unknown), pytest.warns(sptx.SptxWarning, match=trained):
+        fitted(tmp_path, lines)
+
+
 def test_score(tmp_path, of_file):
     asked = [("e1", "r0", "e9"), ("e2", "r1", "e3"), ("e2", "r1", "nobody"), ("r0", "r1", "e3")]
     with pytest.warns(sptx.SptxWarning, match="2 of 4 triples of 'triples' have a name that '.*' does not know"):

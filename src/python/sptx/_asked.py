@@ -77,7 +77,8 @@ class Asked:
                 raise ValueError("a vector has the shape %s, wanted (%d,)" % (vector.shape, self.dim))
             mean += vector * (weight / (numpy.linalg.norm(vector) or 1 if word else 1))
         topn = count_of(topn, "topn", 31)
-        rows, scores = self.search((mean / (numpy.linalg.norm(mean) or 1))[None], topn + len(own), table=table)
+        mean /= numpy.linalg.norm(mean) or 1
+        rows, scores = self.search(mean[None], topn + len(own), [min(own)] if own else None, table)
         kept = numpy.isin(rows[0], list(own), invert=True)
         return self._answers(rows[:, kept][:, :topn], scores[:, kept][:, :topn])[0]
 

@@ -120,6 +120,21 @@ static void ntriples_have_no_header_and_no_other_separator(void **state) {
     assert_non_null(strstr(looked("<a> <r> <b> .\n", LOOK_TRIPLES, &separator), "leave out corpus.separator"));
 }
 
+static void columns_of_another_file_give_way_to_what_a_file_says_itself(void **state) {
+    static const struct {
+        enum look_rows rows;
+        const char *text, *wanted;
+    } cases[] = {{LOOK_TRIPLES, "<a> <r> <b> .\n", "head, relation, tail = subject, predicate, object of N-Triples, without < and >"},
+                 {LOOK_TRIPLES, "<a>\t<r>\t<b> .\n", "head, relation, tail = subject, predicate, object of N-Triples, without < and >"},
+                 {LOOK_TRIPLES, "relation\thead\ttail\nr\ta\tb\n", "head = head, relation = relation, tail = tail; tabs, a header"},
+                 {LOOK_TRIPLES, "r\tb\ta\n", "head = column 3, relation = column 1, tail = column 2; tabs, no header"},
+                 {LOOK_PAIRS, "item\trating\tuser\nx\t1\tu\n", "list = user, item = item, rating = rating; tabs, a header"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct look_keys keys = {.header = HEADER_NO, .separator = SEPARATOR_TAB, .columns = "3,1,2", .hints = 1};
+        assert_non_null(strstr(looked(cases[i].text, cases[i].rows, &keys), cases[i].wanted));
+    }
+}
+
 #define ASK(set) "; say which columns are " set " by corpus.columns, as in corpus.columns = 1,3 or by their names"
 static void what_is_no_such_row_is_refused(void **state) {
     LOOKS(LOOK_PAIRS,
@@ -617,6 +632,7 @@ int main(void) {
         cmocka_unit_test(triples_are_three_columns),
         cmocka_unit_test(corpus_columns_of_triples_are_head_relation_tail),
         cmocka_unit_test(ntriples_have_no_header_and_no_other_separator),
+        cmocka_unit_test(columns_of_another_file_give_way_to_what_a_file_says_itself),
         cmocka_unit_test(what_is_no_such_row_is_refused),
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
         cmocka_unit_test(long_lines_are_looked_at_within_bounds),

@@ -4,6 +4,8 @@
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 
+static int literals = 1; /* corpus.literals */
+
 /* Reads a file in blocks of about four bytes. Returns "head:relation:tail;" for each triple, or the part of the error message after
  * "triples' ". */
 static const char *triples_of(const char *text) {
@@ -22,7 +24,7 @@ static const char *triples_of(const char *text) {
         failed = more < 0;
         if (failed) break;
         corpus_cursor_start(&cursor, &block);
-        while ((more = triples_next(&cursor, &block, 1, &left, &triple)) > 0)
+        while ((more = triples_next(&cursor, &block, literals, &left, &triple)) > 0)
             for (int i = 0; i < TRIPLE_TERMS; i++)
                 at += sprintf(at, "%.*s%s", (int)triple.length[i], triple.term[i], i == TRIPLE_TAIL ? ";" : ":");
         failed = more < 0;
@@ -87,6 +89,18 @@ static void wrong_ntriples_are_named(void **state) {
     assert_triples("<x> <r> <y> .\n<x> <r> <y>\n<y> <r> <x> .\n", "line 2: " NONE);
 }
 
+static void a_tab_matters_only_in_a_literal_that_is_kept(void **state) {
+    static const char text[] = "<x> <r> \"a\tb\"@en .\n<x> <r> <y> .\n";
+    assert_triples(text, "line 1: its tail has a tab in it");
+    literals = 0;
+    assert_triples(text, "x:r:y;");
+    assert_triples("<x\t> <r> \"a\tb\" .\n", "line 1: its head has a tab in it");
+    assert_triples("<x> \"r\ts\" \"a\" .\n", "line 1: its relation has a tab in it");
+    assert_triples("<x> <r> <a\tb> .\n", "line 1: its tail has a tab in it");
+    assert_triples("<x> <r> <y> .\n<x> <r> \"a\tb .\n<x> <r> <z> .\n", "line 2: " NONE);
+    literals = 1;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_are_head_relation_tail, scratch_make, scratch_remove),
@@ -94,6 +108,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_first_line_that_is_too_long_is_refused, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(ntriples_lose_their_brackets, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(wrong_ntriples_are_named, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_tab_matters_only_in_a_literal_that_is_kept, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
