@@ -188,7 +188,8 @@ void config_keep_effort(struct config *config, const struct config *before);
  * corpus.item_features and its like. */
 const char *config_difference(const struct config *a, const struct config *b);
 
-/* Writes all keys that differ, set by the user or not, to out[capacity], each with its value in a and, in brackets, in b. Returns 1 if there is one. */
+/* Writes all such keys that differ, set by the user or not, to out[capacity], each with its value in a and, in brackets, in b. Returns 1 if there
+ * is one. */
 int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity);
 
 /* Returns the name of choice number `value` of a key, as config.def lists it ("adamax"). Static memory. */
