@@ -167,7 +167,8 @@ struct step_result {
     uint64_t examples; /* number of blocks */
     uint64_t pairs;    /* number of pairs of a target (or a pool of targets) with a positive, in which speed is measured */
     uint64_t terms;    /* number of scores: T x C for a block, C if its targets are pooled */
-    uint64_t words;    /* number of corpus positions of the batch, including those of dropped words */
+    uint64_t words;    /* number of positions of the batch in text or walks, including those of dropped words but not those
+                        * after the end of a walk */
     uint64_t link_bytes; /* bytes copied between host and GPU, in both directions */
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a run's loss, learning rate and speed over time, from its metrics.jsonl.
+"""Draws a run's loss, held-out score, learning rate and speed over time, from its metrics.jsonl.
 
   scripts/plot_run.py RUN [--out=FILE]      FILE: RUN/metrics.png; .svg and .pdf work too
 
@@ -91,14 +91,29 @@ def draw_speed(axes, lines, along):
         axes.legend()
 
 
+SCORES = {"held_out_mrr": "held-out MRR", "held_out_recall": "held-out recall@20"}
+
+
+def draw_score(axes, lines, along):
+    for name, label in SCORES.items():
+        scored = with_values(lines, name)
+        if scored:
+            axes.plot(column(scored, along), column(scored, name), color="tab:red", marker="o", markersize=4, linewidth=1.2)
+            axes.set_ylabel(label)
+
+
 def draw(lines, title):
     plt = picture.pyplot()
     from matplotlib.ticker import PercentFormatter
 
     along = "done" if with_values(lines, "done") else "step"
-    figure, panels = plt.subplots(3, 1, sharex=True, figsize=(9, 9), layout="constrained", height_ratios=[3, 1, 1.5])
+    parts = [(draw_loss, 3), (draw_score, 2), (draw_rate, 1), (draw_speed, 1.5)]
+    if not any(with_values(lines, name) for name in SCORES):
+        del parts[1]
+    figure, panels = plt.subplots(len(parts), 1, sharex=True, figsize=(9, 9), layout="constrained",
+                                  height_ratios=[height for _, height in parts])
     figure.suptitle(picture.plain(title))
-    for axes, draw_panel in zip(panels, (draw_loss, draw_rate, draw_speed)):
+    for axes, (draw_panel, _) in zip(panels, parts):
         draw_panel(axes, lines, along)
         axes.grid(alpha=0.3)
     if along == "done":

@@ -86,7 +86,7 @@ int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint
 /* ---- arrays ---- */
 
 void cpu_blocks_clear(struct cpu_blocks *b) {
-    b->count = b->targets = b->contexts = b->logits = 0;
+    b->count = b->targets = b->contexts = b->logits = b->words = 0;
 }
 
 void cpu_blocks_release(struct cpu_blocks *b) {
@@ -413,6 +413,7 @@ static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
         return -1;
     for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
     cpu_draw(s, range.first, walks, build->epoch, p->walk);
+    for (uint64_t i = 0; i < count; i++) build->blocks->words -= p->walk[first - p->start[0] + i] == DRAW_NONE;
     const struct example_source drawn = example_of_walks(s, range, p->walk, p->start);
     build->source = &drawn;
     return build_in_order(build, first, count);
@@ -422,6 +423,7 @@ int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_bl
               uint64_t count, int held_out) {
     struct build build = {s, p, b, epoch, held_out, first, count};
     if (!count) return 0;
+    if (s->mode == EXAMPLE_WINDOW) b->words += count;
     if (s->walks.length) return build_of_walks(&build, first, count);
     if (!s->shuffle) return build_in_order(&build, first, count);
     struct shuffle order = example_order(s, epoch);
@@ -531,7 +533,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     stage->pool = backend->source.pool;
     stage->shared = (struct shared_negatives){0};
     stage->weighted = backend->source.weights != NULL;
-    stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
+    stage->words = 0;
     struct cpu_shared *shared = &backend->shared;
     uint64_t before = shared->chunk_capacity;
     if (mem_reserve(&shared->chunk, &shared->chunk_capacity, build.chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
@@ -554,6 +556,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
         all->count += chunk->blocks.count;
         all->targets += chunk->blocks.targets;
         all->contexts += chunk->blocks.contexts;
+        stage->words += chunk->blocks.words;
     }
     if (grow_blocks(stage, all->count, all->targets, all->contexts)) return -1;
     atomic_store(&build.taken, 0);

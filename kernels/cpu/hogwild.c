@@ -324,6 +324,7 @@ static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, u
     struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};
     cpu_blocks_clear(blocks);
     if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, run->request->first + first, count, 0)) return -1;
+    scratch->part.words += blocks->words;
     for (uint64_t i = 0; i < AHEAD && !run->fits; i++) prefetch_block(run, blocks, i);
     for (uint64_t i = 0; i < blocks->count; i++) {
         if (!run->fits) prefetch_block(run, blocks, i + AHEAD);
@@ -368,6 +369,5 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
     result->done = run.taken < request->count ? run.taken : request->count;
-    result->words = backend->source.mode == EXAMPLE_WINDOW ? result->done : 0;
     return 0;
 }

@@ -37,6 +37,7 @@ struct batch_counts {
     uint32_t begun;                            /* number of thread blocks that have started, in kernels that wait for other ranks (step_dots.cuh) */
     unsigned long long pairs;
     unsigned long long empty_terms; /* number of terms that are not computed because their slots have no row */
+    unsigned long long walked;      /* number of the batch's positions that are in walks, not after their ends */
 };
 
 /* The choice of a batch's examples, which is read by the kernels that make them. */
@@ -260,6 +261,7 @@ enum {
 struct hogwild_totals {
     unsigned long long next; /* number of spans of positions that warps have taken so far */
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
+    unsigned long long walked; /* number of positions in walks, not after their ends */
     double loss;
 };
 

@@ -336,7 +336,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude, request->count ? example_batch_relations(s) : 0};
     use_pool(b, stage, &s->pool);
     stage->weighted = s->weights != NULL;
-    stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
+    stage->words = s->mode == EXAMPLE_WINDOW && !s->walks.length ? request->count : 0; /* walks count theirs on the GPU */
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
                  : example_bound(s, request->count, &most) ? (bound = cuda_sizes(&most), reserve_alike(b, stage, &bound) || make_alike(b, stage, 0))

@@ -64,7 +64,8 @@ struct held_places {
     }
 };
 
-__device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+/* Returns the number of ids before the walk's end. */
+__device__ uint32_t draw_walk(const struct walks &w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
     struct walk walk = walk_begin(&w, seed, number, epoch);
     struct held_places places(ids);
     uint32_t place = 0;
@@ -74,30 +75,38 @@ __device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number,
         if (w.labels) places.write(place++, walk.label);
         places.write(place++, walk.at.id);
     }
+    uint32_t drawn = place;
     while (place < w.length) places.write(place++, DRAW_NONE);
     places.end(w.length);
+    return drawn;
 }
 
-/* Draws the walks of `s`, which cuda_walks_source() has made, into its ids and starts. */
-__device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
+/* Draws the walks of `s`, which cuda_walks_source() has made, into its ids and starts. Adds to *walked how many of the positions first .. first +
+ * count - 1 are in walks, not after their ends; NULL: does not count. */
+__device__ void draw_walks(const struct example_source &s, uint32_t epoch, uint64_t first, uint64_t count, unsigned long long *walked) {
     uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t *ids = (uint32_t *)(uintptr_t)s.ids;
     uint64_t *starts = (uint64_t *)(uintptr_t)s.starts;
     if (number > s.sentences) return;
     starts[number] = number * s.walks.length;
-    if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
+    if (number == s.sentences) return;
+    uint64_t begin = number * s.walks.length, end = begin + draw_walk(s.walks, s.seed, number, epoch, ids + begin);
+    if (begin < first) begin = first;
+    if (end > first + count) end = first + count;
+    if (walked && begin < end) atomicAdd(walked, (unsigned long long)(end - begin));
 }
 
 /* Draws a batch's walks. A captured graph must read the source from memory. It is first copied to registers, since the compiler must assume that
  * writing walks could change it in memory. */
-__global__ void __launch_bounds__(WALK_THREADS) draw_for_batch(const struct example_request *request) {
+__global__ void __launch_bounds__(WALK_THREADS) draw_for_batch(const struct example_request *request, unsigned long long *walked) {
     const struct example_source source = request->source;
-    draw_walks(source, request->epoch);
+    draw_walks(source, request->epoch, request->first, request->count, walked);
 }
 /* Draws walks for a part of lock-free training. Registers are limited so that nine thread blocks fit on a multiprocessor; without the limit the
  * code for exact steps, which runs rarely, would leave room for eight only. */
-__global__ void __launch_bounds__(WALK_THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
-    draw_walks(source, epoch);
+__global__ void __launch_bounds__(WALK_THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch, uint64_t first, uint64_t count,
+                                                                 unsigned long long *walked) {
+    draw_walks(source, epoch, first, count, walked);
 }
 
 /* Returns how many thread blocks are needed to draw all walks that may contain one of this number of positions. The last thread stores where the last
@@ -124,14 +133,16 @@ struct example_source cuda_walks_source(const struct backend *b, const struct dr
     return example_of_walks(s, walks_of(&s->walks, first, count), (const uint32_t *)drawn->ids.data, (const uint64_t *)drawn->starts.data);
 }
 
-int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream) {
-    draw_for_batch<<<blocks_of(&on_host->source, on_host->count), WALK_THREADS, 0, stream>>>(request);
+int cuda_walks_draw_batch(const struct stage *stage) {
+    const struct example_request *on_host = stage->request_host;
+    draw_for_batch<<<blocks_of(&on_host->source, on_host->count), WALK_THREADS, 0, stage->builder->stream>>>(stage->request, &stage->counts->walked);
     CK_LAUNCH("draw_for_batch");
     return 0;
 }
 
-int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream) {
-    draw_for_part<<<blocks_of(source, count), WALK_THREADS, 0, stream>>>(*source, epoch);
+int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t first, uint64_t count, unsigned long long *walked,
+                         cudaStream_t stream) {
+    draw_for_part<<<blocks_of(source, count), WALK_THREADS, 0, stream>>>(*source, epoch, first, count, walked);
     CK_LAUNCH("draw_for_part");
     return 0;
 }
@@ -144,7 +155,7 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
     for (uint64_t at = 0; at < count; at += most) {
         uint64_t walks = count - at < most ? count - at : most;
         struct example_source source = cuda_walks_source(b, drawn, (first + at) * length, walks * length);
-        if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
+        if (cuda_walks_draw_part(&source, epoch, (first + at) * length, walks * length, NULL, b->compute)) return -1;
         if (!ids) continue;
         CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost, b->compute));
         CK(cudaStreamSynchronize(b->compute)); /* waits, since the next part's walks are drawn into the same memory */
@@ -633,7 +644,7 @@ int cuda_examples_count(struct stage *stage, int padded) {
     }
     take_request<<<1, THREADS, 0, builder->stream>>>(request, stage->request, stage->counts);
     CK_LAUNCH("take_request");
-    if (request->source.walks.length && cuda_walks_draw_batch(stage->request, request, builder->stream)) return -1;
+    if (request->source.walks.length && cuda_walks_draw_batch(stage)) return -1;
     struct kept_word *words = (struct kept_word *)builder->scratch.words.data;
     if (kept_bytes(&request->source, request->count)) {
         unsigned blocks = blocks_for(request->count + 2 * KEPT_BESIDE, THREADS);

@@ -487,9 +487,11 @@ void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
 /* Returns a copy of the backend's source whose sentences are the walks that contain positions first .. first + count - 1. These walks must then be
  * drawn into `drawn`. */
 struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first, uint64_t count);
-/* Enqueue drawing the walks of a source that cuda_walks_source() returned: for a batch, and for a part of lock-free training. */
-int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
-int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
+/* Enqueue drawing the walks of a source that cuda_walks_source() returned: for a batch, and for a part of lock-free training. walked: on the GPU;
+ * the number of positions that are in walks, not after their ends, is added to it; NULL: not counted. */
+int cuda_walks_draw_batch(const struct stage *stage);
+int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t first, uint64_t count, unsigned long long *walked,
+                         cudaStream_t stream);
 
 /* stage.cu: beginning and end of making a batch. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until the changed rows of the stage's last batch are

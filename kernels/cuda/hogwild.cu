@@ -778,7 +778,8 @@ int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, 
         make_keys(r, &job);
         job.source = cuda_walks_source(backend, &m->walks, job.first, job.count);
         CK(cudaMemsetAsync(&m->device_totals->next, 0, sizeof m->device_totals->next, backend->compute));
-        if (cuda_walks_draw_part(&job.source, job.epoch, job.count, backend->compute) || launch(backend, m, r, &job)) return -1;
+        if (cuda_walks_draw_part(&job.source, job.epoch, job.first, job.count, &m->device_totals->walked, backend->compute) ||
+            launch(backend, m, r, &job)) return -1;
     }
     return 0;
 }
@@ -800,7 +801,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     CK(cudaMemcpyAsync(m->totals, m->device_totals, sizeof *m->totals, cudaMemcpyDeviceToHost, backend->compute));
     CK(cudaStreamSynchronize(backend->compute));
     result->done = request->count;
-    result->words = backend->source.host.mode == EXAMPLE_WINDOW ? request->count : 0;
+    result->words = job.source.walks.length ? m->totals->walked : backend->source.host.mode == EXAMPLE_WINDOW ? request->count : 0;
     result->examples = m->totals->examples;
     result->pairs = m->totals->pairs;
     result->loss = m->totals->loss;

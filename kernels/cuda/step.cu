@@ -442,7 +442,7 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
     result.examples = r.shared ? count : r.counts->blocks;
     result.pairs = r.counts->pairs;
     result.terms = r.counts->terms - r.counts->empty_terms + (uint64_t)r.shared * count;
-    result.words = r.words;
+    result.words = r.words + r.counts->walked;
     result.link_bytes = 0;
     for (int side = 0; side < 2; side++) {
         uint64_t cold = r.counts->distinct[side] - r.counts->cold_first[side];

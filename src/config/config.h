@@ -183,11 +183,13 @@ void config_fill_older(struct config *before);
  * the program's version. */
 void config_keep_effort(struct config *config, const struct config *before);
 
-/* Returns the name ("model.dim") of the first key that changes the result and differs between two resolved configs, or NULL. --resume uses it. Not
- * compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds, corpus.cache, corpus.item_features and its like. */
+/* Returns the name ("model.dim") of the first key that changes the result, differs between two resolved configs and is set by the user in `b`, or
+ * NULL. --resume uses it. Not compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds, corpus.cache,
+ * corpus.item_features and its like. */
 const char *config_difference(const struct config *a, const struct config *b);
 
-/* Writes all keys that differ to out[capacity], each with its value in a and, in brackets, in b. Returns 1 if there is one. */
+/* Writes all such keys that differ, set by the user or not, to out[capacity], each with its value in a and, in brackets, in b. Returns 1 if there
+ * is one. */
 int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity);
 
 /* Returns the name of choice number `value` of a key, as config.def lists it ("adamax"). Static memory. */

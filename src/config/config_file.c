@@ -606,7 +606,7 @@ static int changes_numbers(const struct config_key *key) {
 const char *config_difference(const struct config *a, const struct config *b) {
     char text_a[CONFIG_BYTES], text_b[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++)
-        if (changes_numbers(&config_keys[i]) &&
+        if (b->given[i] && changes_numbers(&config_keys[i]) &&
             strcmp(config_text_of(a, &config_keys[i], text_a), config_text_of(b, &config_keys[i], text_b)))
             return config_keys[i].name;
     return NULL;

@@ -157,14 +157,9 @@ static int check_tree(const struct config *c) {
 
 /* Refuses keys that do not apply to train.loss = glove, and its own keys without it. */
 static int check_counts(const struct config *c) {
-    const char *mode = config_choice_name("examples", "mode", c->examples_mode), *loss = config_choice_name("train", "loss", c->train_loss);
-    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    const char *loss = config_choice_name("train", "loss", c->train_loss);
     if (!config_has_counts(c))
         return c->examples_mode == MODE_COUNTS ? fail("examples.mode = counts is trained with train.loss = glove, and that is %s", loss) : 0;
-    if (c->examples_mode != MODE_COUNTS)
-        return fail("train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is %s", mode);
-    if (c->corpus_format != FORMAT_TEXT && !format->edges)
-        return fail("train.loss = glove needs corpus.format = text, or graph with weights, and it is %s", format->name);
     if (c->optimizer_rule != RULE_ADAGRAD)
         return fail("train.loss = glove is trained with optimizer.rule = adagrad, whose sums keep its column of ones as it is, and that is %s",
                     config_choice_name("optimizer", "rule", c->optimizer_rule));
@@ -231,6 +226,7 @@ struct loss_options config_loss(const struct config *c) {
 
 /* ---- "auto" ---- */
 
+enum { USUAL_POSITIVES = 4 }; /* default of examples.positives, also for windows, which do not use it */
 enum { POOLED_ITEMS = 100 }; /* items averaged for a list, as in SimpleX */
 enum { SHARED_NEGATIVES = 8192 }; /* negatives shared by a batch; found by experiment, configs/notes/gowalla.md */
 
@@ -271,8 +267,15 @@ static int may_share(const struct config *c) {
 /* Sets the keys of train.loss = glove. Its optimizer is GloVe's AdaGrad: a step is gradient / sqrt(400 + sum of squares), which is GloVe's
  * rate of 0.05 for gradients whose sum of squares begins at 1. */
 static int resolve_counts(struct config *c) {
+    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    const char *set = c->train_loss == LOSS_AUTO ? "examples.mode = counts" : "train.loss = glove";
+    if (c->examples_mode != MODE_AUTO && c->examples_mode != MODE_COUNTS)
+        return fail("train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is %s",
+                    config_choice_name("examples", "mode", c->examples_mode));
+    if (c->corpus_format != FORMAT_TEXT && !format->edges)
+        return fail("%s needs corpus.format = text, or graph with weights, and it is %s", set, format->name);
     if (c->examples_shrink && config_is_given(c, "examples", "shrink"))
-        return fail("examples.shrink = yes draws the sizes of windows, and train.loss = glove counts whole ones; leave it out");
+        return fail("examples.shrink = yes draws the sizes of windows, and %s counts whole ones; leave it out", set);
     c->examples_shrink = 0;
     c->train_loss = LOSS_GLOVE;
     choose(&c->examples_mode, MODE_AUTO, MODE_COUNTS);
@@ -313,7 +316,7 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
     choose(&c->model_tied, TRUTH_AUTO, triples && c->train_product != TRAIN_REAL);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
-    choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
+    choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : USUAL_POSITIVES);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !walks);
@@ -468,6 +471,11 @@ static int check_format(const struct config *c) {
                     c->graph_weights == WEIGHTS_AUTO ? "directed" : "weights",
                     c->graph_weights == WEIGHTS_AUTO ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
                     formats_with(EDGES, others), format->name);
+    const struct config_key *longest = config_find_key("corpus", "max_sentence");
+    char text[CONFIG_BYTES];
+    if (!format->sentences && strcmp(config_text_of(c, longest, text), longest->fallback) &&
+        !(config_has_counts(c) && c->corpus_max_sentence == longest->most))
+        return fail("%s = %s splits sentences of text, and corpus.format is %s; leave it out", longest->name, text, format->name);
     if (!c->triples_reciprocal && !format->triples)
         return fail("triples.reciprocal = no needs corpus.format = %s, and it is %s", formats_with(TRIPLES, others), format->name);
     if (!c->triples_reciprocal && c->examples_mode == MODE_WALK)
@@ -653,6 +661,9 @@ static int check_draws(const struct config *c) {
         return fail("examples.%s = yes with examples.mode = walk: walks begin in a drawn order as it is, and go from neighbour to "
                     "neighbour; leave it out",
                     c->examples_shuffle ? "shuffle" : "shuffle_items");
+    if (config_is_window(c) && c->examples_positives != USUAL_POSITIVES)
+        return fail("examples.positives = %" PRIu64 " is for lists: a window's positives are all of its words, and examples.mode is %s; leave it out",
+                    c->examples_positives, mode);
     if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");

@@ -269,6 +269,14 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics_start(metrics);
 }
 
+/* Writes after how much training something was measured: "2 epochs", or "step 150" within an epoch. */
+static const char *measured_after(const struct standing *at, char text[TEXT_BYTES]) {
+    const struct progress_state *state = at->state;
+    if (state->position) snprintf(text, TEXT_BYTES, "step %" PRIu64, state->step);
+    else snprintf(text, TEXT_BYTES, "%" PRIu64 " epoch%s", state->epoch, text_plural(state->epoch));
+    return text;
+}
+
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
     struct loss loss = mean_losses(sum->loss, sum->examples, sum->pairs, sum->terms);
     ENDED_BY(json_release) struct json line = {.used = 0};
@@ -277,8 +285,8 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     add_number(&line, "held_out_loss_pair", loss.pair);
     add_count(&line, "held_out_examples", sum->examples);
     json_print(&line, "}\n");
-    note("held out  loss %.4f a pair over %" PRIu64 " example%s after %" PRIu64 " epoch%s", loss.pair, sum->examples,
-         text_plural(sum->examples), at->state->epoch, text_plural(at->state->epoch));
+    note("held out  loss %.4f a pair over %" PRIu64 " example%s after %s", loss.pair, sum->examples, text_plural(sum->examples),
+         measured_after(at, (char[TEXT_BYTES]){0}));
     append(metrics, &line);
     metrics->held_out = loss;
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
@@ -290,8 +298,7 @@ void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, cons
     add_number(&line, "held_out_recall", recall);
     add_count(&line, "held_out_lists", lists);
     json_print(&line, "}\n");
-    note("held out   recall@20 %.4f of %" PRIu64 " list%s after %" PRIu64 " epoch%s", recall, lists, text_plural(lists),
-         at->state->epoch, text_plural(at->state->epoch));
+    note("held out   recall@20 %.4f of %" PRIu64 " list%s after %s", recall, lists, text_plural(lists), measured_after(at, (char[TEXT_BYTES]){0}));
     append(metrics, &line);
 }
 
@@ -302,8 +309,8 @@ void metrics_triples(struct metrics *metrics, const double found[4], const struc
     add_number(&line, "held_out_hits10", found[1]);
     add_count(&line, "held_out_triples", (uint64_t)found[2]);
     json_print(&line, "}\n");
-    note("held out   mrr %.4f hits@10 %.4f of %.0f triples among %.0f entities after %" PRIu64 " epoch%s", found[0], found[1], found[2], found[3],
-         at->state->epoch, text_plural(at->state->epoch));
+    note("held out   mrr %.4f hits@10 %.4f of %.0f triples among %.0f entities after %s", found[0], found[1], found[2], found[3],
+         measured_after(at, (char[TEXT_BYTES]){0}));
     append(metrics, &line);
 }
 

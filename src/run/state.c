@@ -291,6 +291,9 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
     if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
+    char others[256]; /* the keys that differ if a key was left out on which others depend */
+    if (!result && ranks_first(ranks) && !key && config_differences(&before, config, others, sizeof others))
+        result = fail("'%s' was begun with other keys (in brackets: now): %s: --resume needs the same ('%s' has them)", run, others, path);
     /* with train.patience the MRR of train.evaluate decides where the run ends */
     if (!result && !key && config->train_patience && strcmp(before.train_evaluate, config->train_evaluate)) key = "train.evaluate";
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);

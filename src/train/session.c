@@ -321,10 +321,10 @@ static void note_counts(const struct session *s) {
 static void note_graph(const struct session *s) {
     char arcs[TEXT_BYTES], nodes[TEXT_BYTES], walks[TEXT_BYTES];
     const char *what = s->graph.labels ? "entities and relations" : config_walks_triples(s->config) ? "entities" : "nodes";
-    note("graph      %s arc%s of %s %s%s%s%s; %s walk%s of %" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs), text_plural(s->graph.arcs),
+    note("graph      %s arc%s of %s %s%s%s%s; %s walk%s of %s%" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs), text_plural(s->graph.arcs),
          text_of_count(nodes, s->graph.nodes), what, s->graph.directed ? ", directed" : "", s->graph.weights ? ", weighted" : "",
          s->reused ? " (read before)" : "", text_of_count(walks, s->examples.source.sentences), text_plural(s->examples.source.sentences),
-         s->config->walks_length);
+         s->graph.directed ? "at most " : "", s->config->walks_length);
 }
 
 static void note_triples(const struct session *s) {

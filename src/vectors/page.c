@@ -90,6 +90,8 @@ static double number_of(const char *line, const char *name) {
 
 struct curves {
     struct curve trained, held_out;
+    struct curve scored; /* [LOSS] is the score */
+    const char *score;   /* which score: "MRR" or "recall@20"; "": the run measured none */
 };
 
 static int add(struct curve *curve, const struct point *point) {
@@ -112,6 +114,12 @@ static int take_line(void *user, const char *line, uint64_t length) {
                            [UNTRAINED] = NAN}};
     if (length < 2 || line[length - 2] != '}' || isnan(point.field[DONE])) return 0;
     if (!isnan(point.field[LOSS])) return add(&curves->held_out, &point);
+    double mrr = number_of(line, "held_out_mrr"), recall = number_of(line, "held_out_recall");
+    point.field[LOSS] = isnan(mrr) ? recall : mrr;
+    if (!isnan(point.field[LOSS])) {
+        curves->score = isnan(mrr) ? "recall@20" : "MRR";
+        return add(&curves->scored, &point);
+    }
     point.field[LOSS] = number_of(line, "loss_pair");
     if (isnan(point.field[LOSS])) return 0;
     /* loss_untrained is per example, and is converted to a loss per pair */
@@ -167,7 +175,8 @@ static double untrained(const struct curve *curve) {
     return count ? told[count / 2] : NAN;
 }
 
-static void print_curves(struct json *json, const struct curve *trained, const struct curve *held_out) {
+static void print_curves(struct json *json, const struct curves *curves) {
+    const struct curve *trained = &curves->trained, *held_out = &curves->held_out, *scored = &curves->scored;
     print_field(json, "{\"trained\":{\"done\":", trained, DONE);
     print_field(json, ",\"epoch\":", trained, EPOCH);
     print_field(json, ",\"seconds\":", trained, SECONDS);
@@ -178,20 +187,24 @@ static void print_curves(struct json *json, const struct curve *trained, const s
     print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
     print_field(json, ",\"epoch\":", held_out, EPOCH);
     print_field(json, ",\"loss\":", held_out, LOSS);
+    json_print(json, "},\"scored\":{\"name\":\"%s\"", curves->score);
+    print_field(json, ",\"done\":", scored, DONE);
+    print_field(json, ",\"score\":", scored, LOSS);
     json_print(json, "},\"untrained\":");
     json_number(json, untrained(trained));
     json_print(json, "}");
 }
 
 int history_print(struct json *json, const char *path) {
-    struct curves curves = {.trained.count = 0};
+    struct curves curves = {.score = ""};
     int there = file_exists(path), result = there == 1 ? metrics_lines(path, take_line, &curves) : there;
     if (!result) {
         thin(&curves.trained);
         thin(&curves.held_out);
-        print_curves(json, &curves.trained, &curves.held_out);
+        thin(&curves.scored);
+        print_curves(json, &curves);
     }
-    mem_free(curves.trained.points, curves.held_out.points);
+    mem_free(curves.trained.points, curves.held_out.points, curves.scored.points);
     return result;
 }
 

@@ -43,8 +43,9 @@ int page_write(const struct model *model, const struct page_request *request, co
 
 enum { HISTORY_POINTS = 600 }; /* most points of a curve; if the file has more lines, neighbouring lines are averaged */
 
-/* Appends {"trained": {"done": [..], "epoch": .., "seconds": .., "loss": .., "lr": .., "pairs": .., "words": ..}, "held_out": {..}, "untrained": ..}.
- * Losses are per pair, speeds per second; "untrained" is the loss of an untrained model. null stands for a missing number. Incomplete
+/* Appends {"trained": {"done": [..], "epoch": .., "seconds": .., "loss": .., "lr": .., "pairs": .., "words": ..}, "held_out": {..},
+ * "scored": {"name": "MRR", "done": [..], "score": [..]}, "untrained": ..}. Losses are per pair, speeds per second. "scored" has the MRR of
+ * train.evaluate or the recall of train.held_out_items. "untrained" is the loss of an untrained model. null stands for a missing number. Incomplete
  * lines, as a killed run leaves them, are skipped. A missing file is treated like an empty one. Returns 0, or -1 after fail(). */
 int history_print(struct json *json, const char *path);
 

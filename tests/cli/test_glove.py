@@ -116,6 +116,7 @@ def test_recommend_and_export_take_sums(sptx):
     (["--negatives.count=5"], "negatives.count = 5: train.loss = glove has no negatives"),
     (["--examples.mode=cbow"], "train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is cbow"),
     (["--train.loss=logistic", "--examples.mode=counts"], "examples.mode = counts is trained with train.loss = glove, and that is logistic"),
+    (["--examples.mode=walk", "--corpus.format=graph"], "train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is walk"),
     (["--corpus.format=lists"], "train.loss = glove needs corpus.format = text, or graph with weights, and it is lists"),
     (["--examples.shrink=yes"], "examples.shrink = yes draws the sizes of windows, and train.loss = glove counts whole ones"),
     (["--train.score=cosine"], "train.score = cosine: train.loss = glove fits dot products"),

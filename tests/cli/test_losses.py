@@ -111,10 +111,10 @@ def test_what_cannot_work_is_refused(sptx):
         assert all(part in said for part in parts), said
     if not sptx("devices").stdout.count("GPU 0"):
         gpu = ("--device.backend=cuda", "--memory.gpu_budget=1GiB")
-        for arguments in ["--train.loss=softmax"], ["--examples.mode=cbow", "--train.update=batch"]:
+        for arguments in ["--train.loss=softmax"], ["--examples.mode=cbow", "--examples.positives=auto", "--train.update=batch"]:
             assert "the GPU" in sptx("plan", config, *arguments, *gpu).stdout
-        plan = sptx.refuses("plan", config, "--train.freeze=context", "--examples.mode=cbow", "--optimizer.rule=sgd",
-                            "--train.update=hogwild", *gpu)
+        plan = sptx.refuses("plan", config, "--train.freeze=context", "--examples.mode=cbow", "--examples.positives=auto",
+                            "--optimizer.rule=sgd", "--train.update=hogwild", *gpu)
         assert "some are frozen (train.freeze)" in plan and "device.backend = cpu" in plan
 
 

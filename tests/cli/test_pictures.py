@@ -49,6 +49,13 @@ def test_loss(sptx):
             f"untrained: {terms * math.log(2):.4g} = {terms:.3g} ln 2"} <= texts(sptx.path("loss.svg"))
 
 
+def test_a_held_out_score_has_a_panel_of_its_own(trained):
+    with open(trained.path("run", "metrics.jsonl"), "a") as file:
+        file.write('{"step": 12, "epoch": 1, "done": 1.0, "held_out_mrr": 0.25}\n')
+    script(trained, "plot_run.py", "run", "--out=scored.svg")
+    assert "held-out MRR" in texts(trained.path("scored.svg"))
+
+
 def test_loss_of_a_run_that_was_killed(trained):
     with open(trained.path("run", "metrics.jsonl"), "a") as file:
         file.write('{"step": 12, "lo')

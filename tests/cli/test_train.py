@@ -308,6 +308,23 @@ def test_resume_refuses_other_keys(killed):
     assert not killed.path("run", "corpus.ids").exists()
 
 
+def test_resume_names_the_key_that_was_set_and_not_one_that_follows(sptx):
+    """negatives.count follows from train.loss, and comes before it in config.ini."""
+    config = sptx.config(train={"steps": "1"}, negatives={"count": None})
+    for first, then in (([], ["--train.loss=hierarchical"]), (["--train.loss=hierarchical"], [])):
+        sptx("train", config, *first, "--overwrite")
+        said = sptx.refuses("train", config, "--resume", *then)
+        assert "'run' was begun with another train.loss: " in said if then else ", train.loss = hierarchical (logistic): " in said
+
+
+def test_what_is_measured_within_an_epoch_names_the_step(sptx):
+    config = sptx.config(train={"held_out": "0.1"})
+    after = "^held out  loss .* after (.*)$"
+    assert re.findall(after, sptx("train", config).stderr, re.M) == ["1 epoch", "2 epochs"]
+    steps = 3 * int(sptx.checkpoint().name.split("-")[1]) // 4
+    assert re.findall(after, sptx("train", config, f"--train.steps={steps}", "--overwrite").stderr, re.M) == ["1 epoch", f"step {steps}"]
+
+
 def test_what_is_left_to_the_machine_is_taken_from_the_run(killed):
     """On this machine auto would choose another batch than on the one where the run began. The run keeps its batch."""
     sptx = killed

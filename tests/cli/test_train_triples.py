@@ -206,6 +206,12 @@ def test_held_out_triples_are_ranked_from_memory_as_evaluate_ranks_them(sptx, ke
     metrics = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
     assert [line["held_out_mrr"] for line in metrics if "held_out_mrr" in line] == pytest.approx([float(line[0]) for line in said], abs=6e-5)
     plain = sptx.tables("run")
+    sptx("report", "run", "--out=page.html")
+    scored = json.loads(re.search(r'"scored":({.*?})', sptx.path("page.html").read_text())[1])
+    assert scored["name"] == "MRR" and scored["score"] == pytest.approx([float(line[0]) for line in said], abs=6e-5)
+    steps = str(2 * json.loads(sptx.path("run", "metrics.jsonl").read_text().splitlines()[-1])["step"] // 3 - 1)
+    within = sptx("train", name, "--train.evaluate=test.txt", f"--train.steps={steps}", "--overwrite").stderr
+    assert re.findall("^held out   mrr .* after (.*)$", within, re.M)[-1] == f"step {steps}"
     sptx("train", name, "--overwrite")
     assert sptx.tables("run") == plain  # ranking changes no row
 

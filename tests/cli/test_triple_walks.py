@@ -42,7 +42,7 @@ def words_of(program, run="run"):
 
 def test_members_of_a_group_are_near_and_relations_are_words(triples):
     said = triples("train", walking(triples, train={"update": "auto", "epochs": "30"})).stderr
-    assert "entities and relations, directed" in said and "walks of 5 an epoch" in said
+    assert "entities and relations, directed" in said and "walks of at most 5 an epoch" in said
     right = 0
     for group in range(GROUPS):
         lines = triples("nearest", "run", f"g{group}n3", "--k=5").stdout.splitlines()
@@ -105,7 +105,9 @@ def test_loops_single_triples_and_tails(sptx):
     """An entity without arcs begins no walk; a triple from an entity to itself is left out."""
     sptx.path("facts.tsv").write_text("a\tis\ta\na\tlikes\tb\n")
     said = sptx("train", walking(sptx, model={"dim": "4"})).stderr
-    assert "1 self-loop left out" in said and "1 arc of 4 entities and relations" in said and "20 walks of 5 an epoch" in said
+    assert "1 self-loop left out" in said and "1 arc of 4 entities and relations" in said and "20 walks of at most 5 an epoch" in said
+    lines = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["words"] % (20 * 3) == 0 < lines[-1]["words"]  # each of 20 walks of an epoch is: a likes b
     assert words_of(sptx) == {"a": "3", "b": "1", "relation:is": "1", "relation:likes": "1"}
     assert "20 walks" in sptx("plan", walking(sptx)).stdout
     assert "40 walks" in sptx("plan", walking(sptx, graph={"directed": "no"})).stdout
@@ -231,7 +233,7 @@ def test_a_relation_is_no_node_to_evaluate(triples):
     ({"graph": {"weights": "yes"}}, "graph.weights = yes needs corpus.format = graph"),
     ({"examples": {"mode": "triple"}, "graph": {"directed": "yes"}}, "graph.directed = yes is for walks"),
     ({"train": {"evaluate": "facts.tsv"}}, "train.evaluate = facts.tsv are triples, and examples.mode is not triple"),
-    ({"examples": {"mode": None}, "train": {"loss": "glove"}}, "examples.mode = counts with corpus.format = triples"),
+    ({"examples": {"mode": None}, "train": {"loss": "glove"}}, "train.loss = glove needs corpus.format = text, or graph with weights, and it is triples"),
     ({"examples": {"shuffle": "yes"}}, "walks begin in a drawn order"),
     ({"corpus": {"min_count": "1000"}}, "min_count"),
 ])

@@ -43,6 +43,15 @@ def test_nodes_of_a_group_are_near(graph):
     assert right >= 0.8 * 5 * GROUPS
 
 
+@pytest.mark.parametrize("update, batch", [("batch", "7"), ("hogwild", "1000")])
+def test_walks_that_end_early_count_only_their_nodes(sptx, update, batch):
+    """Of the ten walks from each of 100 nodes, half go one step, the others none: an epoch has 1,500 words, and not 20,000 positions."""
+    sptx.path("edges.tsv").write_text("".join(f"a{i}\tb{i}\n" for i in range(50)))
+    said = sptx("train", walking(sptx, graph={"directed": "yes"}, walks={"per_node": "10"}, model={"dim": "4"},
+                                 train={"update": update, "batch": batch, "epochs": "2"})).stderr
+    assert "1,000 walks of at most 20 an epoch" in said and "trained    3,000 words in " in said and " 2,000 pairs\n" in said
+
+
 def test_threads_and_batches_of_another_depth_change_no_byte(graph):
     graph("train", walking(graph, walks={"p": "0.5", "q": "2"}, train={"held_out": "0.05"}))
     only_keys_of_walks_change_bytes(graph, "--walks.q=1")

@@ -112,9 +112,9 @@ function drawChart(figure, chart) {
   figure.replaceChildren(element('h3', {}, chart.name), legend, ...only, svg);
 }
 
-// Returns the charts to draw: loss, speed and learning rate, each if the run recorded it.
+// Returns the charts to draw: loss, held-out score, speed and learning rate, each if the run recorded it.
 function chartsOf(history) {
-  const {trained, held_out: heldOut} = history;
+  const {trained, held_out: heldOut, scored} = history;
   const has = (values) => values.some((value) => value !== null);
   const when = (i) => `at ${Math.round(trained.done[i] * 100)}%, epoch ${trained.epoch[i] + (trained.done[i] < 1 ? 1 : 0)}` +
     (trained.seconds[i] === null ? '' : `, after ${duration(trained.seconds[i])}`);
@@ -132,6 +132,11 @@ function chartsOf(history) {
       told += ` Held-out loss: ${ends(heldOut.loss)}.`;
     }
     charts.push({name: 'Loss a pair', lines, told, when, level: history.untrained});
+  }
+  if (has(scored.score)) {
+    charts.push({name: `Held-out ${scored.name}`, told: `Held-out ${scored.name}: ${ends(scored.score)}.`,
+      lines: [{name: scored.name, look: 'held-out', at: scored.done, values: scored.score, dots: true}],
+      when: (i) => `at ${Math.round(scored.done[i] * 100)}%`});
   }
   if (has(trained.pairs)) {
     const lines = [line('pairs/s', 'trained', trained.pairs)];

@@ -21,12 +21,16 @@ function lastOf(values) {
 }
 
 function showFigures() {
-  const {trained, held_out: heldOut, untrained} = data.history, made = [];
-  const heldOutLoss = lastOf(heldOut.loss), loss = lastOf(trained.loss);
+  const {trained, held_out: heldOut, scored, untrained} = data.history, made = [];
+  const heldOutLoss = lastOf(heldOut.loss), loss = lastOf(trained.loss), score = lastOf(scored.score);
   const firstHeldOut = heldOut.loss.find((value) => value !== null);
   if (heldOutLoss !== null) {
     made.push(figure('Held-out loss a pair', heldOutLoss.toPrecision(4),
       heldOut.loss.length > 1 ? `${firstHeldOut.toPrecision(4)} at first` : 'of examples never trained'));
+  }
+  if (score !== null) {
+    made.push(figure(`Held-out ${scored.name}`, score.toFixed(4),
+      scored.score.length > 1 ? `${scored.score.find((value) => value !== null).toFixed(4)} at first` : ''));
   }
   if (loss !== null) {
     made.push(figure('Training loss a pair', loss.toPrecision(4),

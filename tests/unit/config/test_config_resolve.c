@@ -481,6 +481,9 @@ static void auto_of_triples(void **state) {
 }
 
 static void refuses_what_triples_have_not(void **state) {
+    REFUSES(TRIPLES "[corpus]\nmax_sentence = 7\n", "corpus.max_sentence = 7", "corpus.format is triples; leave it out");
+    REFUSES(TRIPLES "[examples]\nmode = walk\npositives = 9\n", "examples.positives = 9 is for lists", "examples.mode is walk; leave it out");
+    REFUSES("[corpus]\nformat = documents\n[examples]\npositives = 9\n", "examples.positives = 9 is for lists", "examples.mode is user");
     REFUSES(TRIPLES "[examples]\nmode = user\n", "examples.mode = user with corpus.format = triples");
     REFUSES("[examples]\nmode = triple\n", "examples.mode = triple with corpus.format = text", "corpus.format = triples");
     REFUSES(TRIPLES "[model]\ndim = 25\n", "model.dim = 25 is odd", "set it to 26", "train.product = real");

@@ -26,15 +26,18 @@ static void lines(void **state) {
             "0.25",
             "\"loss\": 12, \"loss_pair\": 3, \"loss_term\": 0.5, \"loss_untrained\": 16, \"lr\": 0.05, \"words\": 9, "
             "\"pairs\": 8, \"words_per_second\": 1e6, \"pairs_per_second\": 5e+06, \"link_bytes\": 0, \"seconds\": 1.5")
-                 LINE("0.5", "\"held_out_loss\": 20, \"held_out_loss_pair\": 5, \"held_out_examples\": 99")),
+                 LINE("0.5", "\"held_out_loss\": 20, \"held_out_loss_pair\": 5, \"held_out_examples\": 99")
+                     LINE("0.5", "\"held_out_mrr\": 0.25, \"held_out_hits10\": 0.5, \"held_out_triples\": 60")),
         "{\"trained\":{\"done\":[0.25],\"epoch\":[1],\"seconds\":[1.5],\"loss\":[3],\"lr\":[0.05],\"pairs\":[5e+06],"
-        "\"words\":[1e+06]},\"held_out\":{\"done\":[0.5],\"epoch\":[1],\"loss\":[5]},\"untrained\":4}");
+        "\"words\":[1e+06]},\"held_out\":{\"done\":[0.5],\"epoch\":[1],\"loss\":[5]},"
+        "\"scored\":{\"name\":\"MRR\",\"done\":[0.5],\"score\":[0.25]},\"untrained\":4}");
 }
 
 static void nothing(void **state) {
     static const char none[] =
         "{\"trained\":{\"done\":[],\"epoch\":[],\"seconds\":[],\"loss\":[],\"lr\":[],\"pairs\":[],"
-        "\"words\":[]},\"held_out\":{\"done\":[],\"epoch\":[],\"loss\":[]},\"untrained\":null}";
+        "\"words\":[]},\"held_out\":{\"done\":[],\"epoch\":[],\"loss\":[]},"
+        "\"scored\":{\"name\":\"\",\"done\":[],\"score\":[]},\"untrained\":null}";
     assert_string_equal(told(NULL), none);
     assert_string_equal(told(""), none);
     assert_string_equal(told("\n}\nloss\n{\"done\": x}\n"), none);
@@ -48,6 +51,8 @@ static void broken(void **state) {
     assert_non_null(strstr(text, "{\"done\":[0.1],"));
     assert_non_null(strstr(text, "\"loss\":[3],\"lr\":[null],\"pairs\":[null],\"words\":[null]"));
     assert_non_null(strstr(text, "\"untrained\":null"));
+    assert_non_null(strstr(told(LINE("1", "\"held_out_recall\": 0.5, \"held_out_lists\": 9")),
+                           "\"scored\":{\"name\":\"recall@20\",\"done\":[1],\"score\":[0.5]}"));
 }
 
 /* Writes a file of `count` lines whose loss is 0 and 2 in turns. */
