@@ -172,7 +172,8 @@ const struct command commands[] = {
      "device.gpus = G allows training on up to G GPUs. train uses as many as it expects to be fastest, or all of them if the\n"
      "run does not fit one, and prints a line that says why. device.share = columns uses all G. mpirun -n G sptx-w2v train ...\n"
      "starts G processes (ranks), on one machine or several. Each of them stores some columns of every row, with their\n"
-     "optimizer state. The same G gives the same bytes, another G the same up to rounding; --resume works with any G.\n"
+     "optimizer state. The same G gives the same bytes, another G the same up to rounding, which for triples in bfloat16 is\n"
+     "other random bits; --resume works with any G.\n"
      "Several ranks train in exact steps (train.update = batch); only one process can train lock-free (train.update =\n"
      "hogwild). Keys whose defaults differ on several GPUs are printed, with the values that one GPU would use."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",

@@ -64,7 +64,7 @@ def test_steps_that_are_refused_again_and_again_have_an_end_and_hear_ctrl_c(sptx
     config = walking(sptx, model={"dim": "4"}, train={"epochs": "1", "update": None, "batch": None},
                      walks={"p": "1000", "q": "0.001", "per_node": "1"})
     sptx("train", config, "--train.update=hogwild", timeout=60)
-    process = sptx.start("train", config, "--overwrite", "--walks.per_node=20000", *keys)
+    process = sptx.start("train", config, "--overwrite", "--walks.per_node=20000", "--train.epochs=1000", *keys)
     assert any("begins after" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
     told = time.monotonic()

@@ -75,7 +75,7 @@ static void check_rounded_part(const struct table64 *want, const char *cpu, cons
     CHECK(c.apart <= 0.1 + 20 * tolerance, "%s part %u of bfloat16: %.3g of the CPU's values apart from float64", name, part,
           c.apart);
     int near = g.worst <= 4.0 / 128 + 4 * c.worst || by_sign || g.apart <= amplified;
-    CHECK(g.apart <= 2e-2 + 20 * tolerance + 4 * c.apart && near,
+    CHECK(g.apart <= 2e-2 + 20 * tolerance + 20 * amplified + 4 * c.apart && near,
           "%s part %u of bfloat16: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
           g.apart, g.worst, c.apart, c.worst);
 }
