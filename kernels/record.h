@@ -83,7 +83,7 @@ struct record_layout {
     uint32_t counted; /* 1: the field after the slots is `updates`, the number of the row's updates */
     uint32_t coarse;  /* 1: weights are codes, and the row's scale is the last field */
     uint32_t halves;  /* 1: some field is bfloat16, or weights are codes */
-    uint32_t complex; /* 1: columns j and j + dim / 2 are the parts of a complex number (triples.h); decides which columns a rank has */
+    uint32_t complex; /* 1: columns j and j + dim / 2 are the parts of a complex number (triples.h), and belong to the same rank */
     uint64_t packed;  /* bytes of a packed record */
 };
 

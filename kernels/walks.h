@@ -49,8 +49,8 @@ struct walks {
     const uint32_t *neighbours; /* [arcs] rising within a node */
     const struct alias *alias;  /* [arcs] for weights: each node's alias table, in which `other` is relative to the node's first arc; NULL: all
                                  * arcs weigh the same */
-    const uint32_t *labels;     /* [arcs] rows of the arcs' relations; NULL: a walk writes only nodes. Then arcs of a node may lead to one neighbour
-                                 * several times, with different labels, and have no weights */
+    const uint32_t *labels;     /* [arcs] rows of the arcs' relations; NULL: a walk writes only nodes. With labels several arcs of a node may lead to
+                                 * one neighbour, each with another label, and no arc has a weight */
     const uint32_t *begins;     /* [begun] nodes at which walks begin, each once; NULL: all nodes */
     uint64_t nodes, arcs, begun;
     uint32_t length;            /* ids of a walk: its nodes, and with labels the relations between them; 0: no graph: examples come from a corpus */

@@ -111,7 +111,7 @@ struct cpu_blocks {
     uint64_t count, targets, contexts;
     uint64_t block_capacity, target_capacity, context_capacity, weight_capacity;
     uint64_t logits; /* number of logits: t x c for each block, or c if targets are pooled */
-    uint64_t words;  /* number of positions that were built, without those after the end of a walk; 0 for lists and triples */
+    uint64_t words;  /* number of positions of text or walks, without those after a walk's end; 0 for lists and triples */
 };
 void cpu_blocks_clear(struct cpu_blocks *blocks);
 void cpu_blocks_release(struct cpu_blocks *blocks);

@@ -651,7 +651,8 @@ static void gain_positive(const struct product *p, uint64_t i, float coefficient
     for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]), gain[j] += coefficient * unit[j];
 }
 
-/* Writes the gradients of an example's target and positive. coefficient: the positive's. gain[width]: negatives' part of the target's gradient. */
+/* Writes the gradients of an example's target and positive. coefficient: d loss / d score of the positive. gain[width]: comes in as the part of the
+ * target's gradient that negatives give; the positive's part is added to it. */
 static void gain_example(const struct product *p, uint64_t i, float coefficient, float *gain, struct cpu_scratch *scratch) {
     const struct step *step = p->step;
     float *unit = scratch->logits + TILE * p->width, *product = unit;

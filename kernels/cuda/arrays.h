@@ -261,7 +261,7 @@ enum {
 struct hogwild_totals {
     unsigned long long next; /* number of spans of positions that warps have taken so far */
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
-    unsigned long long walked; /* number of positions in walks, not after their ends */
+    unsigned long long walked; /* number of positions of walks, without those after a walk's end */
     double loss;
 };
 

@@ -308,7 +308,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     memset(view, 0, sizeof *view);
     if (!x) return 0;
     if (slots > x->capacity && grow(b, slots)) return -1;
-    if (++x->sequence == 0) x->sequence = 2; /* never 0, since a new box contains zeros; even, since boxes are used in turn */
+    if (++x->sequence == 0) x->sequence = 2; /* not 0, which a new box contains; not 1, since the last bit chooses the box */
     uint64_t all = x->capacity * x->ranks->count, parity = (x->sequence & 1) * all;
     view->ranks = x->ranks->count;
     view->number = x->ranks->number;

@@ -302,7 +302,7 @@ struct writing {
     uint64_t range;      /* number of arcs of the current range */
     uint64_t *keys; /* [range] arcs of the range as keys; in a sorted group, its neighbours */
     int valued;             /* 1: arcs have weights or labels */
-    union arc_value *values; /* [range]; NULL: arcs have neither weights nor labels */
+    union arc_value *values; /* [range] the arcs' weights or labels; NULL: arcs have neither */
     struct group *groups;
     uint64_t group_count, groups_capacity;
     _Atomic uint64_t next, loops, lost; /* loops: edges from a node to itself; lost: edges without rows. Counted by count_arcs() */

@@ -54,7 +54,7 @@ static inline unsigned numbered_fields(const struct corpus_options *options) {
     return 2 + (corpus_formats[options->format].edges ? options->weights == WEIGHTS_YES : options->pair_weights != PAIR_WEIGHTS_NONE);
 }
 
-/* Returns 1 if rows of the data also have numbers for names of lists, or of relations. */
+/* Returns 1 if not all names in the data are items or entities: some are names of lists, or of relations, and are numbered, too. */
 static inline int numbered_has_names(const struct corpus_options *options) {
     return options->list_rows || corpus_formats[options->format].scattered || corpus_formats[options->format].triples;
 }

@@ -137,8 +137,8 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
 
 enum { TILE = 64 }; /* number of columns whose first values are drawn at a time */
 
-/* Computes the first weights of neighbouring columns. One draw gives the values of four columns, so the first draw may begin before the first wanted
- * column. */
+/* Draws the values with which the columns `own` of a row begin. One draw gives the values of four columns, so the first draw may also give values
+ * of columns before `own`, which are left out. */
 static void first_of_run(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own, float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
     uint32_t first = own.first, end = first + own.count;

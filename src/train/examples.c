@@ -55,7 +55,7 @@ static int make_arcs(struct examples *examples, const struct graph *graph, struc
 
 /* ---- the graph ---- */
 
-/* Lists the nodes that have arcs: at them walks over triples begin. */
+/* Lists the nodes that have arcs, since walks over triples begin only at these. */
 static int list_begins(struct examples *examples, const struct graph *graph) {
     uint64_t count = 0;
     for (uint64_t i = 0; i < graph->nodes; i++) count += arcs_of(graph, i) > 0;

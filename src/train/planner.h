@@ -33,7 +33,7 @@ struct plan {
     unsigned ranks; /* number of ranks that divide the columns among them; 1: this process has all columns. All numbers below are for the rank with
                      * the most columns */
     uint32_t columns;
-    struct record_layout layout, whole; /* layouts of a record of `columns` columns, and of all columns */
+    struct record_layout layout, whole; /* of a record: `layout` has `columns` columns, `whole` all columns */
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* bytes of weights and of optimizer state; 0 for a state that
                                                                                     * is in the same records as the weights */
     int one_record_target, one_record_context;

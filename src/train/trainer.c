@@ -514,7 +514,7 @@ static int trainer_evaluate(struct trainer *t) {
     uint64_t first, again;
     if (!*t->config->train_evaluate || !t->options->evaluate) return 0;
     if (model_live(&model, t->config, &s->vocab, t->steps.target, t->steps.context, t->corpus.stream)) return -1;
-    int read = t->evaluation != NULL; /* 1: the names of the triples were looked up before */
+    int read = t->evaluation != NULL; /* 1: an earlier call has read the triples and looked up their names */
     int result = !read && words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&t->evaluation, &model, found);
     if (!read) words_drop_index(&model.vocab.words); /* training itself looks up no word */
     if (result) return -1;

@@ -91,8 +91,8 @@ static int take_end(void *user, const struct corpus_field *field) {
     return 0;
 }
 
-/* Reads links as corpus.format = graph does, or the triples of a file if the run walked over triples, without weights and without links from a node
- * to itself. */
+/* Reads links from a file in the format of the run's data: graph, or triples, whose relations are left out. Weights are not read, and links from a
+ * node to itself are left out. */
 static int read_links(struct link_sets *sets, struct links *links, const char *path, const struct gathered *data) {
     int triples = !data && config_walks_triples(&sets->model->keys);
     const struct corpus_options options = {

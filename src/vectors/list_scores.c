@@ -397,7 +397,7 @@ uint64_t answers_first(const struct model *model, int lists) {
 void answers_warn_of_tables(const struct model *model, const uint32_t *rows, uint64_t count, enum model_view query, enum model_view among,
                             int lists, enum search_metric metric) {
     if (metric != METRIC_COSINE || !model->vocab.lists || model->relations || model->tree || model->cosine) return;
-    if (!rows && !lists && !model->documents) return; /* a vector is then as a rule an item's */
+    if (!rows && !lists && !model->documents) return; /* a caller's vector is most often an item's, for which nothing is to be said */
     for (uint64_t i = 0; i < (rows ? count : 1); i++) {
         if (rows && rows[i] >= model->vocab.size) continue; /* a question without a row */
         int list = !rows || rows[i] >= model_items(model), meets_others = list ? !answers_first(model, lists) : lists;

@@ -169,7 +169,8 @@ int model_copy_keys(struct config *copy, const struct model *model) {
     return fail("'%s/config.ini' is not there: it says how the run's data was read", model->directory);
 }
 
-/* Returns 1 if words that begin with VOCAB_RELATION are relations: those of walks over triples, or of an older run whose words were kept. */
+/* Returns 1 if words that begin with VOCAB_RELATION are relations: the run walked over triples, and its walks have relations, or it keeps words of an
+ * older run, which may have them. */
 static int has_relation_words(const struct model *model) {
     return config_walks_triples(&model->keys) && (model->keys.walks_relations || *model->keys.train_from);
 }

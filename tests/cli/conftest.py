@@ -125,7 +125,7 @@ def stop(process, condition, how):
 
 
 def only_keys_of_walks_change_bytes(program, key):
-    """Trains as the run `run` was trained, with other threads and another depth, and then with another key of walks."""
+    """Trains as `run` was trained: the bytes are the same with other numbers of threads and batches in flight, and differ with `key`."""
     wanted = program.tables()
     for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
         program("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)

@@ -1,7 +1,8 @@
 """Triples over several ranks: each rank has real and imaginary part of some complex numbers, and ranks send each other only
 scores and squared lengths.
 
-Any number of ranks trains the same model, except for rounding. All ways to exchange sums of GPUs make the same bytes.
+Any number of ranks trains the same model, except for rounding. Whatever way GPUs use to add up their scores, the same number of ranks writes the
+same bytes.
 """
 import json
 import shutil
@@ -49,7 +50,7 @@ def graph(sptx):
 FEW = [(product, kind) for product in PRODUCTS for kind in KINDS if product in ("complex", "rotation") or kind in ("plain", "relations")]
 
 
-# Three ranks have 10, 8 and 7 of 25 complex numbers; four have 8, 6, 6 and 5.
+# The 50 columns are 25 complex numbers, and a rank has a multiple of two, but for the last: of three ranks 10, 8 and 7; of four 8, 6, 6 and 5.
 @pytest.mark.parametrize("product, kind, numbers", [
     pytest.param(product, kind, numbers, marks=[] if numbers == (3,) and (product, kind) in FEW else pytest.mark.long)
     for product in PRODUCTS for kind in KINDS for numbers in ((3,), (1, 2, 4))])
@@ -96,7 +97,7 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on_to_the_same_bytes(graph, pro
 
 
 def test_a_run_grows_over_any_number_of_ranks(graph):
-    """Entities and relations begin with their rows in the older run, which a rank reads by columns."""
+    """Entities and relations begin with their rows in the older run; of these rows each rank reads its own columns."""
     train(graph, 2, config(graph), "--run.dir=old")
     write(graph, each=11, seed=2)
     for ranks, run in ((0, "alone"), (3, "three")):

@@ -9,7 +9,7 @@
 
 enum { NODES = 14, MOST_LABELS = 3, MOST_ARCS = NODES * NODES * MOST_LABELS, SEED = 5 };
 
-/* Arcs of a small graph weigh the same, have weights, or have labels: a weight is then the number of arcs between two nodes. */
+/* Arcs of a small graph weigh the same, have weights, or have labels. With labels a weight stands for so many arcs between two nodes. */
 enum arcs { PLAIN, WEIGHTED, LABELLED, ARCS };
 
 /* A small graph, both as a matrix and in the form that walks read. */
@@ -135,7 +135,7 @@ static void count_steps(const struct small *g, uint64_t walks, uint64_t (*seen)[
             seen[i > 1 ? ids[i - 2] : NODES][ids[i - 1]][ids[i]]++;
         }
     }
-    for (uint64_t arc = 0, end = 1; arc < g->walks.arcs && g->walks.labels; arc = end++) { /* arcs between the same nodes are equally frequent */
+    for (uint64_t arc = 0, end = 1; arc < g->walks.arcs && g->walks.labels; arc = end++) { /* walks take all arcs between two nodes equally often */
         double shares[MOST_LABELS] = {0};
         uint64_t all = 0;
         while (end < g->walks.arcs && g->neighbours[end] == g->neighbours[arc]) end++;

@@ -52,7 +52,7 @@ static void cosine(void **state) {
         assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
 }
 
-/* The penalty of cubes rises as the square of the share of n3_warmup that is done. */
+/* train.n3 is reached at the end of n3_warmup; before, the factor is train.n3 times the square of the share of n3_warmup that is done. */
 static void the_penalty_rises(void **state) {
     struct config c = with(SCHEDULE_CONSTANT, 0.5, 0, 0);
     c.examples_mode = MODE_TRIPLE, c.train_n3 = 0.5;
