@@ -506,18 +506,28 @@ static int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
-static int trainer_evaluate(struct trainer *t) {
+static int has_evaluation(const struct trainer *t) {
+    return *t->config->train_evaluate && t->options->evaluate;
+}
+
+/* Calls options->evaluate with the present rows. found: [4] as there; NULL: the file is only read. Returns 0, or -1 after fail(). */
+static int ask_evaluation(struct trainer *t, double *found) {
     const struct session *s = &t->session;
     struct model model;
-    double found[4];
     uint64_t first, again;
-    if (!*t->config->train_evaluate || !t->options->evaluate) return 0;
     if (model_live(&model, t->config, &s->vocab, t->steps.target, t->steps.context, t->corpus.stream)) return -1;
+    memcpy(model.keys.said, s->said, sizeof s->said);
     int read = t->evaluation != NULL; /* 1: an earlier call has read the triples and looked up their names */
     int result = !read && words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&t->evaluation, &model, found);
     if (!read) words_drop_index(&model.vocab.words); /* training itself looks up no word */
-    if (result) return -1;
+    return result;
+}
+
+/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
+static int trainer_evaluate(struct trainer *t) {
+    double found[4];
+    if (!has_evaluation(t)) return 0;
+    if (ask_evaluation(t, found)) return -1;
     struct standing now = trainer_standing(t, 0);
     if (trainer_follow(t)) return -1;
     metrics_triples(&t->metrics, found, &now);
@@ -738,7 +748,7 @@ static int prepare(struct trainer *t) {
                                          .tree = s->examples.tree.words ? huffman_fingerprint(&s->examples.tree) : 0};
     if (schedule_examples(t->config, t->steps.per_epoch, t->steps.batch, &t->steps.run)) return -1;
     t->steps.end = t->steps.run;
-    return 0;
+    return has_evaluation(t) ? ask_evaluation(t, NULL) : 0;
 }
 
 /* ---- training ---- */
