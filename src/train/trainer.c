@@ -227,6 +227,8 @@ static int open_directory(struct trainer *t) {
     }
     free(t->config->run_dir);
     t->config->run_dir = resolved;
+    if (claim->checkpoint && !t->options->data && !*t->config->corpus_path)
+        return fail("no corpus.path is given; sptx-w2v train %s/config.ini --resume goes on with the run, by its own keys", claim->run.place);
     return claim->checkpoint ? ranks_agree(ranks, resume_keys(t->config, claim->run.place, ranks, &claim->kept)) : 0;
 }
 
@@ -810,7 +812,7 @@ static int train(struct trainer *t) {
                     100 * steps_share(&t->steps));
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
-                    " is written in '%s', and --resume goes on from it",
+                    " is written, and sptx-w2v train %s/config.ini --resume goes on from it",
                     t->steps.state.step, 100 * steps_share(&t->steps), t->steps.state.step, t->run->path);
     return stopped;
 }

@@ -142,8 +142,8 @@ def test_signal_writes_a_checkpoint_and_resume_ends_the_same(whole, number):
     out, err = end(process)
     assert process.returncode == 1, err
     assert out == ""
-    assert re.search(r"^sptx-w2v: stopped by a signal at step \d+, [\d.]+% done; checkpoint-\d+ is written in 'run', "
-                     r"and --resume goes on from it$", err, re.M)
+    assert re.search(r"^sptx-w2v: stopped by a signal at step \d+, [\d.]+% done; checkpoint-\d+ is written, "
+                     r"and sptx-w2v train run/config.ini --resume goes on from it$", err, re.M)
     assert sptx.checkpoint().is_dir()
     assert sptx.tables() != sptx.tables("whole")
     sptx("train", config, "--resume")
@@ -548,3 +548,20 @@ def test_each_format_trains(sptx, format, lines):
     sptx("train", sptx.config(corpus={"format": format}, train={"epochs": "3"}, device={"backend": "auto"}))
     names = {line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()}
     assert "t1w1" in names and "user1" not in names
+
+
+def test_what_newcomers_type_to_resume(whole):
+    whole("train", whole.config(**STOP_KEYS), "--train.epochs=1")
+    wanted = "no corpus.path is given; sptx-w2v train run/config.ini --resume goes on with the run"
+    assert whole.refuses("train", "--run.dir=run", "--resume").startswith(wanted)
+    assert "the run in it is 'run/config.ini'" in whole.refuses("train", "run", "--resume")
+    assert "the key 'model.dim=8' lacks its dashes; write --model.dim=8" in whole.refuses("train", "run.ini", "model.dim=8", code=2)
+
+
+def test_keys_that_differ_are_whole(sptx):
+    keys = ["--corpus.path=corpus.txt", "--corpus.format=triples", "--run.dir=run", "--model.dim=8", "--train.epochs=1"]
+    sptx.path("corpus.txt").write_text("".join(f"a{i % 40}\tr\tb{i % 23}\n" for i in range(400)))
+    sptx("train", *keys, "--examples.mode=walk")
+    said = sptx.refuses("train", *keys, "--resume")
+    listed = re.search(r"\(in brackets: now\): (.*): --resume needs the same", said)[1].split(", ")
+    assert re.fullmatch(r"and \d+ others", listed.pop()) and all(re.fullmatch(r"\S+ = .* \(.*\)", key) for key in listed)
