@@ -731,7 +731,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
                        : config->examples_targets != TARGETS_ONE ? "list positions"
                                                                  : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
-        line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
+        line(to_stdout, "a step", "lock-free; %s %s, or the rest of an epoch, are counted as one", text_of_count(a, plan->batch), unit);
         if (cold_targets(plan))
             line(to_stdout, "  over the link",
                  "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 "

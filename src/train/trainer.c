@@ -680,17 +680,15 @@ static int find_score(struct trainer *t, struct trainer_score *score) {
 
 static int amend(void *user) {
     struct trainer *t = user;
-    return checkpoint_amend(t->run->place, &t->steps.state);
+    return checkpoint_amend(t->run->place, &t->steps.state, t->config->run_keep);
 }
 
 static void look_at_patience(struct trainer *t) {
     t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
 }
 
-/* With little text a lock-free epoch may end at the same step as the one before; it then has no checkpoint of its own, and no score. */
 static int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
-    if (t->steps.state.step == t->steps.state.judged_step) return 0;
     int written = trainer_write_checkpoint(t);
     if (written) return written < 0 ? -1 : 0; /* an epoch without a checkpoint is not scored */
     if (find_score(t, &score)) return -1;
@@ -728,7 +726,7 @@ static int trainer_end_at_best(struct trainer *t) {
     int items = t->session.held_out.lists > 0, mrr = is_judged_by_mrr(t);
     if (trainer_end_checkpoint(t)) return -1;
     if (!state->best_step) return trainer_write_last(t); /* there was no checkpoint to score: too few examples for a step, or the disk was full */
-    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
+    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s is the result: held-out %s %.4f", state->best_step, state->step,
          text_plural(state->step), items ? "recall@20" : mrr ? "MRR" : "loss a pair", items || mrr ? state->best : -state->best);
     if (t->options->score) *t->options->score = (struct trainer_score){state->best, (uint64_t)items};
     return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);

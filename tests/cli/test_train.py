@@ -319,7 +319,7 @@ def test_resume_names_the_key_that_was_set_and_not_one_that_follows(sptx):
 
 def test_what_is_measured_within_an_epoch_names_the_step(sptx):
     config = sptx.config(train={"held_out": "0.1"})
-    after = "^held out  loss .* after (.*)$"
+    after = "^held out   loss .* after (.*)$"
     assert re.findall(after, sptx("train", config).stderr, re.M) == ["1 epoch", "2 epochs"]
     steps = 3 * int(sptx.checkpoint().name.split("-")[1]) // 4
     assert re.findall(after, sptx("train", config, f"--train.steps={steps}", "--overwrite").stderr, re.M) == ["1 epoch", f"step {steps}"]
@@ -485,7 +485,7 @@ def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
     measured = [f"{line['held_out_loss_pair']:.4f}" for line in lines if "held_out_loss" in line]
     live = re.findall(r"loss \d+\.\d+ a pair, held out (\d+\.\d+)  lr", done.stderr)
     assert live and abs(float(live[-1]) - float(measured[-1])) < 1e-3
-    last = re.search(r"^held out   (\S+) a pair; (\S+) when first measured$", done.stderr, re.M)
+    last = re.search(r"^held out   (\S+) a pair when last measured; (\S+) when first$", done.stderr, re.M)
     assert [f"{float(value):.3f}" for value in last.groups()] == [f"{float(value):.3f}" for value in (measured[-1], measured[0])]
     assert "held out" not in sptx("train", sptx.config(), "--overwrite").stderr
 
