@@ -23,6 +23,8 @@ char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
 static inline const char *text_plural(uint64_t count) { /* returns the ending of a noun: 1 epoch, 2 epochs */
     return count == 1 ? "" : "s";
 }
+/* A noun in the plural, for "%.*s", without its s for a count of 1. */
+#define TEXT_NOUN(count, plural) (int)strlen(plural) - ((count) == 1), plural
 
 /* Returns the precision for printf's "%.*s" with which a message shows at most 60 bytes of a user's text. */
 static inline int text_shown(uint64_t length) {

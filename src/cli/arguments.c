@@ -134,7 +134,7 @@ int arguments_number(const char *command, const char *option, const char *text, 
 /* Sets the keys given as arguments in a config, which contains its defaults or a run's keys. */
 static int set_settings(struct config *config, const struct arguments *a) {
     for (int i = 0; i < a->setting_count; i++) {
-        int result = config_argument(config, a->settings[i]);
+        int result = config_argument(config, a->settings[i], "command line");
         if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", a->settings[i]);
         if (result) return -1;
     }

@@ -384,7 +384,7 @@ int cmd_glove(int argc, char **argv) {
     ENDED_BY(config_release) struct config config = {.name = NULL};
     int result = read_flags(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
     for (int i = 1; i < argc && !result; i++)
-        if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
+        if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i], "command line");
     if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
     mem_free(call.records, call.place);

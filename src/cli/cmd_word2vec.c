@@ -165,7 +165,7 @@ int cmd_word2vec(int argc, char **argv) {
     if (!result && !call.debug) report_quiet(1);
     if (!result) result = set_keys(&config, &call);
     for (int i = 1; i < argc && !result; i++)
-        if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
+        if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i], "command line");
     if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
     free(call.place);

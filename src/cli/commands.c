@@ -599,7 +599,7 @@ int command_set_key(struct config *config, const char *key, const char *value) {
     OWNED char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
     if (!argument) return -1;
     sprintf(argument, "--%s=%s", key, value);
-    return config_argument(config, argument);
+    return config_argument(config, argument, "command line");
 }
 
 int command_ranks(struct ranks *ranks, const char *command) {

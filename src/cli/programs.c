@@ -56,7 +56,7 @@ int program_flags_read(struct program_flag *flags, struct config *config, enum p
         if (flags[i].program == program && flags[i].key && *flags[i].value && command_set_key(config, flags[i].key, flags[i].value))
             return -1;
     for (int i = 1; i < argc; i++) {
-        int foreign = strncmp(argv[i], "--", 2) ? i++, 0 : config_argument(config, argv[i]);
+        int foreign = strncmp(argv[i], "--", 2) ? i++, 0 : config_argument(config, argv[i], "command line");
         if (foreign)
             return foreign < 0
                        ? -1

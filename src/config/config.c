@@ -242,8 +242,7 @@ int config_is_given(const struct config *config, const char *section, const char
     return found && config->given[found - config_keys];
 }
 
-int config_argument(struct config *config, const char *argument) {
-    static const char where[] = "command line";
+int config_argument(struct config *config, const char *argument, const char *where) {
     char section[64], key[64];
     size_t name = strcspn(argument, "=");
     const char *dot = memchr(argument, '.', name);

@@ -102,8 +102,9 @@ int config_is_given(const struct config *config, const char *section, const char
 /* Sets one key. where: how an error message begins ("config.ini line 3", "command line"). */
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);
 
-/* Sets a key from an argument "--section.key=value". Returns 0; 1 if the argument has another form; -1 after fail_usage(). */
-int config_argument(struct config *config, const char *argument);
+/* Sets a key from an argument "--section.key=value". where: as above. Returns 0; 1 if the argument has another form; -1 after
+ * fail_usage(). */
+int config_argument(struct config *config, const char *argument, const char *where);
 
 /* Replaces "auto" by values, splits run.checkpoint_every, and refuses keys that do not work together. */
 int config_resolve(struct config *config);

@@ -799,8 +799,9 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_unused(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) ||
-        check_shared(config) || check_optimizer(config) || check_train(config) || check_loss(config) || check_gpus(config) || check_ranks(config))
+    if (check_format(config) || check_unused(config) || check_documents(config) || check_pools(config) || check_draws(config) ||
+        check_triples(config) || check_shared(config) || check_optimizer(config) || check_train(config) || check_loss(config) ||
+        check_gpus(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

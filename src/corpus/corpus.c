@@ -366,15 +366,18 @@ void corpus_left_add(struct corpus_left *to, const struct corpus_left *some) {
 /* Prints how many rows of how many were left out, and why. */
 static void say_left(uint64_t count, const struct corpus_left *left, const char *rows, const char *why) {
     char some[TEXT_BYTES], all[TEXT_BYTES];
-    if (count) remark("left out   %s of %s %s%s", text_of_count(some, count), text_of_count(all, left->rows), rows, why);
+    if (count) remark("left out   %s of %s %.*s%s", text_of_count(some, count), text_of_count(all, left->rows), TEXT_NOUN(left->rows, rows), why);
 }
 
 int corpus_left_say(const struct corpus_left *left, const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     char kept[TEXT_BYTES];
     say_left(left->literals, left, "triples", ", whose subject or object is a literal (corpus.literals = yes keeps them)");
-    if (left->blanks) remark("kept       %s triples with blank nodes, which are entities of their file alone", text_of_count(kept, left->blanks));
-    if (left->graphs) remark("unused     the fourth term of %s lines, the graph of N-Quads", text_of_count(kept, left->graphs));
+    if (left->blanks)
+        remark("kept       %s triple%s with blank nodes, which are entities of their file alone", text_of_count(kept, left->blanks),
+               text_plural(left->blanks));
+    if (left->graphs)
+        remark("unused     the fourth term of %s line%s, the graph of N-Quads", text_of_count(kept, left->graphs), text_plural(left->graphs));
     if (!format->ratings) return 0;
     if (left->rows && left->zeros == left->rows)
         return fail("all %" PRIu64 " ratings of the corpus '%s' are 0, and pairs of rating 0 are left out; corpus.columns = LIST,ITEM reads "
@@ -826,10 +829,13 @@ void corpus_rewind(struct corpus *corpus) {
 
 /* ---- what the look finds in all files ---- */
 
-/* Prints a line if the file names look like those of training and validation or test data: usually only the training data is meant. */
+/* Warns if the file names look like those of training and validation or test data: usually only the training data is meant. */
 static void say_split(const struct corpus *corpus) {
-    const char *first = corpus->files[0].path, *trained = NULL, *held_out = NULL;
-    uint64_t shared = strlen(first);
+    enum { NAMED = 3 }; /* most files that the warning names */
+    const char *first = corpus->files[0].path, *trained = NULL;
+    char names[512] = "";
+    uint64_t shared = strlen(first), others = 0;
+    size_t used = 0;
     for (uint64_t i = 1; i < corpus->count; i++)
         for (uint64_t n = 0; n < shared; n++)
             if (corpus->files[i].path[n] != first[n]) shared = n;
@@ -837,14 +843,15 @@ static void say_split(const struct corpus *corpus) {
     for (uint64_t i = 0; i < corpus->count; i++) {
         const char *path = corpus->files[i].path, *rest = path + shared;
         int test = strcasestr(rest, "test") || strcasestr(rest, "valid") || !strncasecmp(rest, "dev", 3);
-        if (test && !held_out) held_out = path;
+        if (test && others++ < NAMED) used = text_add(names, sizeof names, used, "%s%s", used ? ", " : "", rest);
         if (!test && !trained && strcasestr(rest, "train")) trained = path;
     }
-    if (!trained || !held_out) return;
+    if (!trained || !others) return;
+    if (others > NAMED) text_add(names, sizeof names, used, " and %" PRIu64 " more", others - NAMED);
     const char *end = strcasestr(trained + shared, "train");
     end += strcspn(end, "/");
-    remark("files      all %" PRIu64 " are trained, '%s' and '%s' too; corpus.path = %.*s takes those of training alone", corpus->count, trained,
-           held_out, (int)(end - trained), trained);
+    warn("%s %s trained, too; corpus.path = %.*s leaves %s out", names, others == 1 ? "is" : "are", (int)(end - trained), trained,
+         others == 1 ? "it" : "them");
 }
 
 static const char *const separator_names[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",", [SEPARATOR_SEMICOLON] = ";",

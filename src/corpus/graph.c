@@ -578,10 +578,10 @@ static int write_all(struct writing *w) {
     for (uint64_t row = 0; w->edges->degrees && row < w->wanted->nodes; row++) w->at[row] = vocab_count(w->edges->degrees, row);
     for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
     if (!w->arcs && w->edges->labels)
-        return fail("no triple joins two different entities of the vocabulary of %" PRIu64 " words by a relation of it (" VOCAB_RELATION "NAME)",
-                    w->wanted->nodes);
+        return fail("no triple of '%s' can be walked: wanted one of two different entities and a relation that are all in the vocabulary (%" PRIu64
+                    " words, the relation as " VOCAB_RELATION "NAME)", w->wanted->corpus, w->wanted->nodes);
     if (!w->arcs)
-        return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
+        return fail("no edge of '%s' joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->corpus, w->wanted->nodes);
     progress_start(&w->progress, "building", w->wanted->report_seconds);
     if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->valued && put_values(w))) return -1;
     uint64_t used = w->kept * (w->valued ? 8 : 4);
@@ -629,7 +629,8 @@ static int counts_are_degrees(const struct corpus_options *options, const struct
 
 int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
                const struct corpus_options *options, struct pool *pool) {
-    struct graph_wanted wanted = {.fingerprint = graph_fingerprint(corpus, vocab, options),
+    struct graph_wanted wanted = {.corpus = corpus_gathered(corpus) ? "the data" : options->path,
+                                  .fingerprint = graph_fingerprint(corpus, vocab, options),
                                   .nodes = vocab->size,
                                   .directed = options->directed,
                                   .report_seconds = options->report_seconds};

@@ -111,6 +111,7 @@ struct edges {
 };
 
 struct graph_wanted {
+    const char *corpus; /* name of the corpus in messages */
     uint64_t fingerprint;
     uint64_t nodes; /* number of rows of the vocabulary */
     int directed;

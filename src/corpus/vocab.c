@@ -167,14 +167,14 @@ static int check_reciprocals(const struct vocab *relations) {
     return 0;
 }
 
-/* Fails if an entity is called as the word of a relation is. */
+/* Fails if an entity has the name that is the word of a relation. */
 static int check_relation_words(const struct vocab *vocab, const struct vocab *relations) {
     uint64_t length, mark = strlen(VOCAB_RELATION);
     for (uint64_t id = 0; id < vocab->size; id++) {
         const char *word = vocab_word(vocab, id, &length);
         if (length > mark && !memcmp(word, VOCAB_RELATION, mark) && vocab_find(relations, word + mark, length - mark) >= 0)
-            return fail("the entity '%.*s' is called as the word of the relation '%.*s' is; rename one of the two", text_shown(length), word,
-                        text_shown(length - mark), word + mark);
+            return fail("the entity '%.*s' has the name that walks need for the relation '%.*s'; rename one of the two", text_shown(length),
+                        word, text_shown(length - mark), word + mark);
     }
     return 0;
 }

@@ -514,7 +514,7 @@ int set_key(struct config *config, const char *setting) {
     OWNED char *argument = mem_alloc(capacity, 1, "a setting");
     if (!argument) return -1;
     snprintf(argument, capacity, "--%s", setting);
-    int result = config_argument(config, argument);
+    int result = config_argument(config, argument, "settings");
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 

@@ -763,8 +763,9 @@ static const char *name_of(const struct record_layout *layout, uint32_t field) {
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     int counts = config_has_counts(config);
-    line(to_stdout, "corpus", "%s %s, %s %s", text_of_count(a, plan->tokens), counts ? "pairs" : "tokens", text_of_count(b, plan->sentences),
-         plan->graph ? "walks" : counts ? counts_lines : config_lines(config));
+    const char *tokens = counts ? "pairs" : "tokens", *lines = plan->graph ? "walks" : counts ? counts_lines : config_lines(config);
+    line(to_stdout, "corpus", "%s %.*s, %s %.*s", text_of_count(a, plan->tokens), TEXT_NOUN(plan->tokens, tokens), text_of_count(b, plan->sentences),
+         TEXT_NOUN(plan->sentences, lines));
     if (*plan->defaults) line(to_stdout, "by size", "%s ('sptx-w2v help keys' has the rule)", plan->defaults);
     const struct record_layout *layout = &plan->layout;
     line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,

@@ -349,8 +349,9 @@ static void note_triples(const struct session *s) {
     char triples[TEXT_BYTES], entities[TEXT_BYTES], relations[TEXT_BYTES];
     int reciprocal = s->config->triples_reciprocal;
     uint64_t kinds = s->vocab.lists / (reciprocal ? 2 : 1);
-    note("corpus     %s triple%s of %s entities and %s relation%s%s%s", text_of_count(triples, s->stream.triples),
-         text_plural(s->stream.triples), text_of_count(entities, s->vocab.size - s->vocab.lists), text_of_count(relations, kinds),
+    note("corpus     %s triple%s of %s entit%s and %s relation%s%s%s", text_of_count(triples, s->stream.triples),
+         text_plural(s->stream.triples), text_of_count(entities, s->vocab.size - s->vocab.lists),
+         s->vocab.size - s->vocab.lists == 1 ? "y" : "ies", text_of_count(relations, kinds),
          text_plural(kinds), reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
 }
 
@@ -362,9 +363,10 @@ static void note_corpus(const struct session *s) {
     }
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* number of first ids of lists, which are the lists' own rows */
     int named = s->vocab.lists && (config_has_documents(s->config) || s->vocab.lists < s->stream.sentences); /* lines of one name are one list */
-    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
-         text_of_count(sentences, named ? s->vocab.lists : s->stream.sentences), config_lines(s->config),
-         text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
+    uint64_t lines = named ? s->vocab.lists : s->stream.sentences, words = s->vocab.size - s->vocab.lists;
+    note("corpus     %s token%s in %s %.*s, %s word%s%s", text_of_count(tokens, s->stream.tokens - own), text_plural(s->stream.tokens - own),
+         text_of_count(sentences, lines), TEXT_NOUN(lines, config_lines(s->config)), text_of_count(rows, words), text_plural(words),
+         s->reused ? " (encoded before)" : "");
 }
 
 /* Prints the range of the weights of pairs. */

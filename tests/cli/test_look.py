@@ -340,7 +340,7 @@ def test_files_of_training_and_test_in_one_directory_are_said(sptx):
     for name in ("train", "valid", "test"):
         sptx.path("split", f"{name}.tsv").write_text("".join(f"{h}\t{r}\t{t}\n" for h, t, r in knowledge(50)))
     done = sptx("train", "--corpus.path=split", "--corpus.format=triples", "--run.dir=run", *QUICK)
-    assert "files      all 3 are trained, 'split/train.tsv' and 'split/test.tsv' too; corpus.path = split/train.tsv takes" in done.stderr
+    assert "warning: test.tsv, valid.tsv are trained, too; corpus.path = split/train.tsv leaves them out\n" in done.stderr
 
 
 def test_a_run_keeps_how_its_file_was_read(sptx):
@@ -480,3 +480,11 @@ def test_titles_may_be_in_the_first_column(sptx):
     sptx.path("others").write_text("Ulm\tx\nBonn\ty\n")
     assert "warning: 'others' has a title for no row of 'run'" in sptx("nearest", "run", "8", "--titles=others").stderr
     assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--head=2", "--relation=4", "--titles=names", "--corpus.columns=2,1", code=2)
+
+
+def test_one_of_a_kind_is_singular(sptx):
+    sptx.path("one.tsv").write_text("a\tr\tb\n")
+    assert "corpus           2 tokens, 1 triple\n" in sptx("plan", "--corpus.path=one.tsv", "--corpus.format=triples", *QUICK).stdout
+    sptx.path("one.nt").write_text("_:a <http://r> <http://b> .\n")
+    said = sptx("train", "--corpus.path=one.nt", "--corpus.format=triples", "--run.dir=run", *QUICK).stderr
+    assert "kept       1 triple with blank nodes" in said and "corpus     1 triple of 2 entities and 1 relation" in said

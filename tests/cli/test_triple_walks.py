@@ -118,7 +118,7 @@ def test_an_entity_and_a_relation_of_one_name_are_two_words(sptx):
     sptx("train", walking(sptx, model={"dim": "4"}))
     assert words_of(sptx) == {"likes": "2", "b": "2", "relation:likes": "1", "relation:knows": "1"}
     sptx.path("facts.tsv").write_text("relation:knows\tlikes\tb\nb\tknows\tc\n")
-    assert "the entity 'relation:knows' is called as the word of the relation 'knows' is; rename one of the two" in \
+    assert "the entity 'relation:knows' has the name that walks need for the relation 'knows'; rename one of the two" in \
         sptx.refuses("train", walking(sptx), "--overwrite")
 
 
@@ -140,7 +140,7 @@ def test_words_that_are_left_out_take_their_triples_along(sptx):
     said = sptx("train", walking(sptx, corpus={"vocab": "words.tsv"}, model={"dim": "4"}), "--overwrite").stderr
     assert "2 of 4 triples" in said and "2 arcs of 3" in said
     sptx.path("words.tsv").write_text("a\t3\nb\t3\n")
-    assert "no triple joins two different entities of the vocabulary of 2 words by a relation of it (relation:NAME)" in \
+    assert "no triple of 'facts.tsv' can be walked: wanted one of two different entities and a relation that are all in the vocabulary (2 words" in \
         sptx.refuses("train", walking(sptx, corpus={"vocab": "words.tsv"}), "--overwrite")
     sptx.path("words.tsv").write_text("a\t3\nb\t3\nrelation:likes\t0\n")
     assert "the vocabulary ends with rows of relations" in sptx.refuses("train", walking(sptx, corpus={"vocab": "words.tsv"}), "--overwrite")
@@ -254,7 +254,7 @@ def test_a_run_without_relations_in_its_file(sptx):
     sptx.path("facts.tsv").write_text("a\tb\nb\tc\n")
     assert "facts.tsv" in sptx.refuses("train", walking(sptx))
     sptx.path("facts.tsv").write_text("a\tlikes\ta\n")
-    assert "no triple joins two different entities" in sptx.refuses("train", walking(sptx))
+    assert "no triple of 'facts.tsv' can be walked" in sptx.refuses("train", walking(sptx))
     assert "vocabulary has 1 word" in sptx.refuses("train", walking(sptx, walks={"relations": "no"}))
 
 

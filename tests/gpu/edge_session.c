@@ -117,7 +117,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
     snprintf(device, sizeof device, "--device.backend=%s", backend);
     if (config_init(config)) return -1;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (config_argument(config, settings[i])) return -1;
+        if (config_argument(config, settings[i], "command line")) return -1;
     return config_resolve(config);
 }
 

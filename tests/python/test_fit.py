@@ -589,3 +589,11 @@ def test_rows_that_may_be_something_else_are_warned_of_once(tmp_path):
         assert sum(sign in str(each.message) for each in told) == 1
     with pytest.raises(ValueError, match="column 2 holds whole lists, with blanks between"):
         sptx.fit(pandas.DataFrame({"user": [1, 2, 3], "item": ["1 2 3", "4 5 6", "7 8"]}), tmp_path / "no")
+
+
+@pytest.mark.parametrize("keys, sentence", [({"examples.mode": "walks"}, "^settings: examples.mode = 'walks' is not"),
+                                            ({"walks.length": 5}, "walks.length = 5 has no effect without examples.mode = walk")])
+def test_keys_that_do_not_fit(tmp_path, keys, sentence):
+    with pytest.raises((ValueError, sptx.Error), match=sentence):
+        sptx.fit([("a", "r", "b"), ("b", "r", "c")], tmp_path / "run", format="triples", keys=keys, device="cpu", progress=False)
+    assert not (tmp_path / "run").exists()

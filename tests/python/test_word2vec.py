@@ -447,5 +447,5 @@ def test_warnings_name_the_arguments_and_only_those_of_the_model(tmp_path):
     sentences = [["w%d" % (row * column % 37) for column in range(12)] for row in range(200)]
     with pytest.warns(sptx.SptxWarning, match=r"raise epochs or alpha, or set sample = 0 \(it is 0.001\)"):
         sptx.Word2Vec(sentences, min_count=1, alpha=1e-6, device="cpu")
-    with pytest.raises(ValueError, match="command line: examples.window = '0'"):
+    with pytest.raises(ValueError, match="settings: examples.window = '0'"):
         sptx.fit(sentences, str(tmp_path / "run"), keys={"examples.window": 0}, device="cpu")

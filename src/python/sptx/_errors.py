@@ -30,12 +30,12 @@ _names: "contextvars.ContextVar[Mapping[str, str]]" = contextvars.ContextVar("na
 
 def in_users_words(text: str) -> str:
     """Returns a message with each key of `names` (see naming) written as the argument's name. Removes what means nothing to the caller of a model:
-    that the value is the command line's, that "auto" is allowed, and a key's value in parentheses, which a model computes from its argument."""
+    that the value is one of the settings, that "auto" is allowed, and a key's value in parentheses, which a model computes from its argument."""
     names = _names.get()
     found = [key for key in names if key in text]
     if not found:
         return text
-    text = re.sub(r"^command line: |(, all)?, or auto$", "", text)
+    text = re.sub(r"^settings: |(, all)?, or auto$", "", text)
     return re.sub(r"(?<![\w.])(%s)(?!\w)( \((now )?[-+.\de]+\))?" % "|".join(map(re.escape, found)), lambda key: names[key[1]], text)
 
 

@@ -308,15 +308,15 @@ static void a_long_line_is_refused_like_a_short_one(void **state) {
 static void arguments_set_keys(void **state) {
     struct config c;
     assert_int_equal(config_init(&c), 0);
-    assert_int_equal(config_argument(&c, "--model.dim=64"), 0);
-    assert_int_equal(config_argument(&c, "--run.dir=a=b.c"), 0);
-    assert_int_equal(config_argument(&c, "--corpus.cache="), 0);
+    assert_int_equal(config_argument(&c, "--model.dim=64", "command line"), 0);
+    assert_int_equal(config_argument(&c, "--run.dir=a=b.c", "command line"), 0);
+    assert_int_equal(config_argument(&c, "--corpus.cache=", "command line"), 0);
     assert_int_equal(c.model_dim, 64);
     assert_string_equal(c.run_dir, "a=b.c");
-    assert_int_equal(config_argument(&c, "--resume"), 1);
-    assert_int_equal(config_argument(&c, "--out=a.b"), 1);
-    assert_int_equal(config_argument(&c, "model.dim=64"), 1);
-    assert_int_equal(config_argument(&c, "--.dim=64"), 1);
+    assert_int_equal(config_argument(&c, "--resume", "command line"), 1);
+    assert_int_equal(config_argument(&c, "--out=a.b", "command line"), 1);
+    assert_int_equal(config_argument(&c, "model.dim=64", "command line"), 1);
+    assert_int_equal(config_argument(&c, "--.dim=64", "command line"), 1);
     assert_int_equal(report_exit_code(), 0);
     static const char *const wrong[][2] = {{"--model.dim=0", "model.dim = '0'"},
                                            {"--model.dim", "--model.dim=..."},
@@ -326,7 +326,7 @@ static void arguments_set_keys(void **state) {
                                            {"--run.dir=a ;b", "begins a comment"},
                                            {"--run.dir=a\nb", "one line"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(config_argument(&c, wrong[i][0]), -1);
+        assert_int_equal(config_argument(&c, wrong[i][0], "command line"), -1);
         assert_int_equal(report_exit_code(), 2);
         assert_sentence(wrong[i][0], wrong[i][1], NULL);
     }
@@ -435,7 +435,7 @@ static void difference_names_what_changes_numbers(void **state) {
         struct config a, b;
         assert_int_equal(config_init(&a), 0);
         assert_int_equal(config_init(&b), 0);
-        assert_int_equal(config_argument(&b, argument), 0);
+        assert_int_equal(config_argument(&b, argument, "command line"), 0);
         assert_int_equal(config_resolve(&a), 0);
         assert_int_equal(config_resolve(&b), 0);
         const char *key = config_difference(&a, &b);
@@ -455,11 +455,11 @@ static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
         struct config open, settled;
         assert_int_equal(config_init(&open), 0);
         assert_int_equal(config_init(&settled), 0);
-        if (said) assert_int_equal(config_argument(&open, "--train.batch=55"), 0);
-        assert_int_equal(config_argument(&settled, "--train.batch=77"), 0);
-        assert_int_equal(config_argument(&settled, "--memory.hot_rows=5"), 0);
-        assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5"), 0);
-        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* for a key whose value is a text, "auto" is an ordinary text */
+        if (said) assert_int_equal(config_argument(&open, "--train.batch=55", "command line"), 0);
+        assert_int_equal(config_argument(&settled, "--train.batch=77", "command line"), 0);
+        assert_int_equal(config_argument(&settled, "--memory.hot_rows=5", "command line"), 0);
+        assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5", "command line"), 0);
+        assert_int_equal(config_argument(&settled, "--model.target_init=auto", "command line"), 0); /* where a value is a text, "auto" is one, too */
         assert_int_equal(config_resolve(&open), 0);
         assert_int_equal(config_resolve(&settled), 0);
         config_settle(&open, &settled);

@@ -14,7 +14,7 @@ static int tear_down(void **state) {
 }
 
 static void set(const char *argument) {
-    assert_int_equal(config_argument(&config, argument), 0);
+    assert_int_equal(config_argument(&config, argument, "command line"), 0);
 }
 
 /* Resolves the config and then sets its defaults for data of this size. */
@@ -259,7 +259,7 @@ static void auto_is_no_value_of_the_users(void **state) {
 static void a_run_that_goes_on_keeps_its_values(void **state) {
     struct config before;
     assert_int_equal(config_init(&before), 0);
-    assert_int_equal(config_argument(&before, "--examples.subsample=3e-4") || config_argument(&before, "--train.epochs=7"), 0);
+    assert_int_equal(config_argument(&before, "--examples.subsample=3e-4", "command line") || config_argument(&before, "--train.epochs=7", "command line"), 0);
     assert_int_equal(config_resolve(&before) || config_resolve(&config), 0);
     set("--train.epochs=9");
     defaults_keep(&config, &before);

@@ -17,7 +17,7 @@ static int tear_down(void **state) {
 }
 
 static void set(const char *argument) {
-    assert_int_equal(config_argument(&config, argument), 0);
+    assert_int_equal(config_argument(&config, argument, "command line"), 0);
 }
 
 /* Calls space_find() with `config` and a resolved copy of it. */
