@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define KEYS_HELP \
-    "--section.key=value sets any key of the configuration and overrides the file; 'sptx-w2v help keys' lists the keys."
+    "--section.key=value sets any key of the configuration and overrides the file; of a key that is given twice, the last\n" \
+    "value counts. 'sptx-w2v help keys' lists the keys."
 #define DEVICE_HELP \
     "--device.threads=N and the other keys of [device] choose the device of the search."
 #define RUN_HELP \
