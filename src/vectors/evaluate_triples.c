@@ -277,7 +277,7 @@ static void say_how(const struct triples_job *job) {
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
          known ? ", '" : "", known ? known : "", known ? "'" : "");
     if (!known && !job->request->known_data)
-        note("known      no further file (--known=FILE): true triples of other files, such as those for validation, count as wrong answers");
+        note("known      no --known=FILE is given: a true answer that only another file has, such as that for validation, counts as a wrong one");
     warn_of_trained(job);
     if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (job->sample)
