@@ -113,15 +113,22 @@ int terminal_flush(void) {
     return why ? fail("cannot write the results to stdout: %s", strerror(why)) : fail("cannot write all of the results to stdout");
 }
 
-void terminal_make_line(char *text) {
+void terminal_make_line(char *text, size_t capacity) {
     uint64_t left = strlen(text);
+    const char *last = text + capacity - 1;
     char *out = text;
     while (left) {
         uint64_t plain = plain_length(text, left);
         memmove(out, text, plain);
         out += plain, text += plain, left -= plain;
         unsigned control = left ? control_length(text, left) : 0;
-        if (control) *out++ = '?';
+        if (control && *text == '\t' && text + left < last) { /* one byte more: the rest moves back */
+            memmove(text + 1, text, left);
+            text++;
+            *out++ = '\\', *out++ = 't';
+        } else if (control) {
+            *out++ = '?';
+        }
         text += control, left -= control;
     }
     *out = 0;

@@ -371,7 +371,10 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
 
 static int check_asked(const struct asked *asked, const char *score, const char *among, const char *features, int given) {
     if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
-    if (!asked->relation != !(asked->heads.count + asked->tails.count) || (asked->heads.count && asked->tails.count))
+    if (asked->heads.count && asked->tails.count)
+        return fail_usage("recommend: --head = '%.100s' and --tail = '%.100s' are both given; wanted one of them, and --relation=R: the other one is "
+                          "asked for (score --triples=FILE judges whole triples)", asked->heads.of[0], asked->tails.of[0]);
+    if (!asked->relation != !(asked->heads.count + asked->tails.count))
         return fail_usage("recommend wants --relation=R with --head=X, which asks for tails, or with --tail=Y, which asks for heads");
     if (asked->relation && (score || among || asked->candidates || features))
         return fail_usage("recommend: --score, --among, --candidates and --item-features are for lists, not for triples (--relation)");

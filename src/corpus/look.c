@@ -942,6 +942,19 @@ static int refuse_columns(struct looking *l, const char *why) {
                 triples ? "2," : "");
 }
 
+/* Fails if a line has more fields than the first one. Called where the widest lines cannot be understood. */
+static int refuse_wider(struct looking *l) {
+    const struct columns_form *form = &l->look->form;
+    uint64_t first = (uint64_t)l->has_header, count = l->lines.count > first ? part_line(&l->lines.line[first], form).count : 0;
+    for (uint64_t i = first + 1; i < l->lines.count && !l->typed; i++) {
+        uint64_t found = part_line(&l->lines.line[i], form).count;
+        if (found <= count) continue;
+        return fail("%s: %" PRIu64 " fields with %s between; the first line%s %" PRIu64 ": %.*s", where_is(l, i), found,
+                    columns_separator_name(form->separator), i - first > 1 ? "s have" : " has", count, SHOWN(&l->lines.line[i]));
+    }
+    return 0;
+}
+
 /* Finds the column of an entry of corpus.columns: a number, from 1, or a name in the header. Returns 0; 1 if the file lacks it but may
  * (look_keys.hints); -1 after fail(). */
 static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
@@ -1067,6 +1080,7 @@ enum { POSITIONS_MOST = 4 }; /* tables without column names: most columns with w
 /* Fails because the third column is not numbers. It is not ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(struct looking *l) {
     uint64_t line = l->has_header && l->lines.count > 1;
+    if (refuse_wider(l)) return -1;
     if (l->rows == LOOK_EDGES)
         return fail("%s: '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
                     "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
@@ -1214,7 +1228,7 @@ static int take_triple(struct looking *l, unsigned index) {
         return fail("%s: %" PRIu64 " field%s%s%s%s; wanted head, relation, tail: %.*s", where_is(l, line), most, most == 1 ? "" : "s",
                     l->typed ? "" : " with ", l->typed ? "" : columns_separator_name(form->separator), l->typed ? "" : " between",
                     SHOWN(&l->lines.line[line]));
-    if (most > 3) return refuse_columns(l, "nothing tells which columns are wanted");
+    if (most > 3) return refuse_wider(l) ? -1 : refuse_columns(l, "nothing tells which columns are wanted");
     static const uint8_t columns[][COLUMN_MEANINGS] = {
         [ORDER_USUAL] = {[COLUMN_A] = 0, [COLUMN_VALUE] = 1, [COLUMN_B] = 2},
         [ORDER_RELATION_LAST] = {[COLUMN_A] = 0, [COLUMN_B] = 1, [COLUMN_VALUE] = 2},
@@ -1268,9 +1282,9 @@ static int take_positions(struct looking *l) {
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index) && !is_of_events(l, 2 + index)) return refuse_third(l);
     if (most <= POSITIONS_MOST) return 0;
-    return refuse_columns(l, l->rows == LOOK_EDGES && l->columns.least < l->columns.most
-                                 ? "lines differ in length, and corpus.format = adjacency reads a node and its neighbours"
-                                 : "nothing tells which columns are wanted");
+    if (l->rows == LOOK_EDGES && l->columns.least < l->columns.most)
+        return refuse_columns(l, "lines differ in length, and corpus.format = adjacency reads a node and its neighbours");
+    return refuse_wider(l) ? -1 : refuse_columns(l, "nothing tells which columns are wanted");
 }
 
 /* Sets the format to N-Triples, whose lines need no further examination. */

@@ -89,6 +89,13 @@ static int score_list(void *context, uint64_t list, const struct search_found *f
     return 0;
 }
 
+/* Fails if a file has items, but none that the run knows: it is one of other names. */
+static int check_names(const struct list_items *items, uint64_t end, const char *path, const char *run) {
+    uint64_t known = 0;
+    for (uint64_t i = 0; i < items->count; i++) known += items->codes[i] < end;
+    return known || !items->count ? 0 : fail("none of the %" PRIu64 " items of '%s' is in the vocabulary of '%s'", items->count, path, run);
+}
+
 /* Reads the training items and the held-out items of all lists, from files or from data in memory. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct evaluate_request *request) {
     ENDED_BY(names_release) struct names unknown = {.capacity = 0};
@@ -105,9 +112,12 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     train.said = held_out.said = said;
-    return list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
-                         list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL)
-                     ? -1 : 0;
+    if (list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
+        list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL))
+        return -1;
+    if (!job->held_out.count) return fail("'%s' has no list with an item", request->path);
+    return check_names(&job->held_out, job->end, request->path, model->directory) || check_names(&job->train, job->end, request->known, model->directory)
+               ? -1 : 0;
 }
 
 /* Chooses the lists that have both held-out items and a line in the training file. */

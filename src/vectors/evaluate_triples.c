@@ -69,10 +69,7 @@ static int take_held_out(void *context, const uint32_t rows[3], const struct cor
 static int read_held_out(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     const struct model *model = job->model;
-    if (run_triples_read(model, request->path, request->data, &request->reading.look, take_held_out, job)) return -1;
-    if (!job->count)
-        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->path,
-                    model->directory, job->triples);
+    if (run_triples_read(model, request->path, request->data, &request->reading.look, 1, take_held_out, job)) return -1;
     uint64_t triples = job->count;
     for (uint64_t i = 0; i < triples && model->reciprocal; i++) {
         struct question tail = job->questions[i];
@@ -99,12 +96,12 @@ static int add_known(struct triples_job *job) {
     }
     const struct look_keys *look = &request->reading.look;
     if (request->known_data)
-        return run_triples_read(job->model, request->known, request->known_data, look, known_answers_add, &job->known);
+        return run_triples_read(job->model, request->known, request->known_data, look, 1, known_answers_add, &job->known);
     char **paths = NULL;
     int64_t count = request->known ? config_paths("--known", request->known, &paths) : 0;
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++)
-        result = run_triples_read(job->model, paths[i], NULL, look, known_answers_add, &job->known);
+        result = run_triples_read(job->model, paths[i], NULL, look, 1, known_answers_add, &job->known);
     mem_free_texts(paths, count);
     return result;
 }
@@ -280,7 +277,7 @@ static void say_how(const struct triples_job *job) {
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
          known ? ", '" : "", known ? known : "", known ? "'" : "");
     if (!known && !job->request->known_data)
-        note("known      no further file (--known=FILE): true triples of other files, such as those for validation, count as wrong answers");
+        note("known      no --known=FILE is given: a true answer that only another file has, such as that for validation, counts as a wrong one");
     warn_of_trained(job);
     if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (job->sample)

@@ -74,9 +74,7 @@ int scored_triples_read(struct scored_triples *triples, const struct model *mode
                         const struct look_keys *look, int some, struct pool *pool) {
     struct look_keys keys = *look;
     keys.labelled = 1;
-    if (run_triples_check(model) || run_triples_read(model, path, data, &keys, take_triple, triples)) return -1;
-    if (some && triples->unknown == triples->count)
-        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, path, model->directory, triples->count);
+    if (run_triples_check(model) || run_triples_read(model, path, data, &keys, some, take_triple, triples)) return -1;
     if (triples->unknown)
         warn("%" PRIu64 " of %" PRIu64 " triples of '%s' have a name that '%s' does not know", triples->unknown, triples->count, path,
              model->directory);

@@ -323,7 +323,7 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--pairs=file", "--share=0.5"], 2, "evaluate: --share is of the nodes of --labels=FILE, which is wanted, too"),
     ("", ["--edges=file"], 1, "'file' has no edge between two different nodes"),
     ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no edge between two different nodes"),
-    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]"),
+    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]: 3"),
     ("x y\n", ["--edges=file"], 1,
      "1 of 1 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
      "another graph; wanted lines of two of the run's nodes"),

@@ -154,6 +154,23 @@ def test_unknown_names_are_misses_and_trained_triples_counted(sptx):
         str(sptx.directory.resolve()) + "/", "")
 
 
+def test_files_of_triples_that_tell_nothing_are_refused(sptx):
+    """Without triples, or with triples of other names: whatever the file is for. Of a list of files each one is judged."""
+    split(sptx)
+    sptx("train", config(sptx))
+    sptx.path("empty.txt").write_text("")
+    write(sptx, "none.txt", [("nobody", "r0", "noone", "1"), ("noone", "r1", "nobody", "0")])
+    write(sptx, "labels.txt", [("e0_0", "r0", "e0_1", "1"), ("e0_0", "r1", "e0_2", "0")])
+    evaluate, score = ("evaluate", "run"), ("score", "run")
+    for file, sentence in (("empty.txt", "has no triples"), ("none.txt", "has no triple whose head, relation and tail 'run' knows, among 2")):
+        for command in ((*evaluate, "--triples=test.txt", f"--known={file}"), (*evaluate, "--triples=test.txt", f"--known=valid.txt,{file}"),
+                        (*evaluate, f"--triples={file}"), (*evaluate, f"--labelled={file}", "--thresholds=labels.txt"),
+                        (*evaluate, "--labelled=labels.txt", f"--thresholds={file}"), (*score, "--triples=test.txt", f"--validation={file}")):
+            assert f"'{file}' {sentence}" in sptx.refuses(*command).replace(str(sptx.directory.resolve()) + "/", "")
+    assert "'empty.txt' has no triples" in sptx.refuses(*score, "--triples=empty.txt")
+    assert sptx(*score, "--triples=none.txt").stdout.count("nan") == 2
+
+
 def test_a_sample_is_said(sptx):
     split(sptx)
     sptx("train", config(sptx))
@@ -307,10 +324,14 @@ def test_relations_are_compared_with_each_other(sptx):
 @pytest.mark.parametrize("command, words", [
     (["recommend", "run", "--head=e0_0"], ["--relation=R"]),
     (["recommend", "run", "--relation=r0"], ["--head=X"]),
-    (["recommend", "run", "--head=e0_0", "--tail=e0_0", "--relation=r0"], ["--head=X", "--tail=Y"]),
+    (["recommend", "run", "--head=e0_0", "--tail=e0_0", "--relation=r0"], ["--head = 'e0_0' and --tail = 'e0_0' are both given", "--relation=R"]),
     (["recommend", "run", "--head=e0_0", "--relation=r0", "--among=3"], ["--among", "lists"]),
     (["recommend", "run", "--head=nobody", "--relation=r0"], ["knows no entity 'nobody'"]),
-    (["recommend", "run", "--head=relation:r0", "--relation=r0"], ["knows no entity 'relation:r0'\n"]),
+    (["recommend", "run", "--head=relation:r0", "--relation=r0"], ["'relation:r0' is a relation of 'run'; wanted an entity\n"]),
+    (["recommend", "run", "--tail=r0", "--relation=r0"], ["'r0' is a relation of 'run'; wanted an entity\n"]),
+    (["recommend", "run", "--head=e0_0", "--relation=e0_0"], ["'e0_0' is an entity of 'run'; wanted a relation\n"]),
+    (["recommend", "run", "--head=e0_0", "--relation=r0", "--relation=r1"], ["recommend: --relation is given twice\n"]),
+    (["evaluate", "run", "--triples=test.txt", "--known=valid.txt", "--known=corpus.txt"], ["--known is given twice; several are written --known=FILE,FILE"]),
     (["recommend", "run", "--head=e0_0", "--relation=r00"], ["knows no relation 'r00'", "did you mean 'r0'"]),
     (["recommend", "run", "--list=r0"], ["was trained on triples", "--head=X"]),
     (["recommend", "run", "--items=e0_0"], ["was trained on triples", "--head=X"]),

@@ -142,7 +142,8 @@ class Asked:
                             or data as for fit(format="graph"): two arrays, a frame, a networkx graph, pairs. Links with an unknown
                             node ("left_out" counts them) and links that were trained ("trained") are skipped
         triples, known      held-out triples, and further ones that are known to be true: files of head, relation, tail, or data as for
-                            fit(format="triples"). Other known answers, and those of training, are left out of each ranking
+                            fit(format="triples"); of known ones also several files, a list of paths or "a.txt,b.txt". Other known
+                            answers, and those of training, are left out of each ranking
         labelled            a file of head, relation, tail and 1 for a true triple, 0 or -1 for a false one: which of them are told by the
         thresholds          score of score(), with a threshold for each relation, which is chosen by such triples of another file
         directed            edges: links have a direction, and only their second nodes are ranked; always so if the run's graph is directed

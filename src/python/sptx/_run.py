@@ -377,9 +377,10 @@ class Run(Asked, Indexes):
         ones whose heads and tails are drawn. The file may have a fourth column, 1 for true triples and 0 or -1 for false ones, to which
         the probabilities are then fitted. columns: names of the columns of frames.
 
-        Warns of unknown names. ValueError if the run was not trained on triples; sptx.Error if it knows no triple of validation.
+        Warns of unknown names. ValueError if the run was not trained on triples; sptx.Error if it was trained on walks over them, if there are no
+        triples, or if it knows no triple of validation.
         """
-        if not self.relations:
+        if not self.relations and self._key("corpus", "format") != "triples":
             raise ValueError("'%s' was not trained on triples (corpus.format = triples), and knows no relations" % os.fsdecode(self._path))
         one = isinstance(triples, tuple) and len(triples) == 3 and all(map(is_token, triples))
         asked = _judged.triples(self, [triples] if one else triples, "triples", columns)
@@ -393,7 +394,8 @@ class Run(Asked, Indexes):
 
     @property
     def relations(self) -> List[str]:
-        """The names of the relations of a run of triples, by row; empty for other runs."""
+        """The names of the relations of a run of triples, by row; empty for other runs, also of walks over triples, in which relations are
+        words, "relation:NAME"."""
         count = int(library.sptx_run_relations(self._open().pointer))
         return [name[len("relation:"):] for name in self.lists[:count]]
 
