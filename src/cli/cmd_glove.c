@@ -15,10 +15,8 @@
 #include "run/run_directory.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
-#include "vectors/list_scores.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,15 +289,7 @@ static void add_parameters(const struct model *model, uint64_t row, double share
     }
 }
 
-/* Prints a line of SAVE.txt; -model says which parameters it contains. */
-static int print_row(struct file_writer *out, const char *word, const double *values, uint32_t dim, uint64_t kind) {
-    int result = file_print(out, "%s", word);
-    for (uint32_t side = 0; side < (kind == 0 || kind == 3 ? 2u : 1u); side++)
-        for (uint32_t j = 0; j < dim + (kind == 0) && !result; j++)
-            result = file_print(out, " %f", values[side * (dim + 1) + j] + (kind == 2 ? values[dim + 1 + j] : 0));
-    return result || file_print(out, "\n") ? -1 : 0;
-}
-
+/* Prints SAVE.txt; -model says which parameters a line contains. */
 static int print_text(const struct glove_call *call, const struct model *model, const char *path) {
     ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     double values[2 * COLUMNS_MOST];
@@ -310,7 +300,11 @@ static int print_text(const struct glove_call *call, const struct model *model, 
         memset(values, 0, sizeof values);
         if (row < model->rows) add_parameters(model, row, 1, values);
         else for (uint64_t i = model->rows - rare; i < model->rows; i++) add_parameters(model, i, 1 / (double)rare, values);
-        result = print_row(&out, row < model->rows ? vocab_word(&model->vocab, row, NULL) : "<unk>", values, model->dim, call->model);
+        result = file_print(&out, "%s", row < model->rows ? vocab_word(&model->vocab, row, NULL) : "<unk>");
+        for (uint32_t side = 0; side < (call->model == 0 || call->model == 3 ? 2u : 1u); side++)
+            for (uint32_t j = 0; j < model->dim + (call->model == 0) && !result; j++)
+                result = file_print(&out, " %f", values[side * (model->dim + 1) + j] + (call->model == 2 ? values[model->dim + 1 + j] : 0));
+        if (!result) result = file_print(&out, "\n");
     }
     return result ? -1 : file_commit(&out);
 }

@@ -15,7 +15,6 @@
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
 #include "vectors/list_scores.h"
-#include "vectors/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,8 +76,7 @@ static int set_keys(struct config *config, const struct call *call) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (command_set_key(config, keys[i][0], keys[i][1])) return -1;
     if (call->hs && strcmp(flag(call, "-negative"), "0"))
-        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, "
-                    "or take -hs 0");
+        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return program_set_path(config, "corpus.path", call->text, "") ||
                    (*call->output && program_set_path(config, "run.dir", call->output, ".run")) ? -1 : 0;

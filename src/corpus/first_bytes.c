@@ -149,9 +149,7 @@ int kind_check(const char *path, const char *bytes, uint64_t length, int holds) 
     const char *wide = wide_encoding(bytes, length, &controls);
     if (wide) return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide, wide);
     if (!are_of_no_text(&controls, length)) return 0;
-    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
-                " bytes are control characters; wanted lines of text, lists or "
-                "pairs",
+    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64 " bytes are control characters; wanted lines of text, lists or pairs",
                 path, verb_of(holds), controls.count, length);
 }
 

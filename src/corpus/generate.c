@@ -89,10 +89,6 @@ static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
     return group * source->shape.group + member;
 }
 
-static uint64_t draw_anywhere(const struct line_source *source, uint64_t bits) {
-    return row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
-}
-
 static uint64_t draw_member(const struct line_source *source, uint64_t group, uint64_t bits) {
     uint64_t rows = group + 1 == source->groups ? source->last : source->group;
     return group * source->shape.group + powers_floor(&source->powers, draw_below(bits, rows)) - 1;
@@ -110,7 +106,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     }
     uint64_t bits = draw_pair(drawn, 1);
     if (choice - shape->series_share < shape->group_share) return (uint32_t)draw_member(source, groups[drawn.word[1] >> 30], bits);
-    return (uint32_t)draw_anywhere(source, bits);
+    return (uint32_t)row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
 }
 
 /* Draws the line's four groups, which may be equal. A token that is drawn from the line's groups is drawn from each of them with probability 1/4. */
@@ -455,17 +451,6 @@ static int put_ids(void *context, const struct piece *piece) {
 
 enum { LOW_COUNTS = 1 << 16 };
 
-struct ranked {
-    uint64_t count;
-    uint32_t row;
-};
-
-static int by_rank(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    if (x->count != y->count) return x->count < y->count ? 1 : -1;
-    return x->row < y->row ? -1 : 1;
-}
-
 /* Sorts rows by falling count; rows with equal counts by number. The few rows with high counts are sorted by qsort(), the many others by a
  * counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
@@ -475,7 +460,7 @@ static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *ro
     for (uint64_t row = 0; row < size; row++)
         if (counts[row] >= LOW_COUNTS) high++;
         else places[counts[row]]++;
-    OWNED struct ranked *top = mem_alloc(high, sizeof *top, "ranking");
+    OWNED struct mem_counted *top = mem_alloc(high, sizeof *top, "ranking");
     if (!top) return -1;
     uint64_t at = high;
     for (uint64_t count = LOW_COUNTS; count-- > 0;) {
@@ -485,10 +470,10 @@ static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *ro
     }
     high = 0;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS) top[high++] = (struct ranked){counts[row], (uint32_t)row};
+        if (counts[row] >= LOW_COUNTS) top[high++] = (struct mem_counted){counts[row], (uint32_t)row};
         else rows[places[counts[row]]++] = (uint32_t)row;
-    qsort(top, high, sizeof *top, by_rank);
-    for (uint64_t i = 0; i < high; i++) rows[i] = top[i].row;
+    qsort(top, high, sizeof *top, mem_by_falling_count);
+    for (uint64_t i = 0; i < high; i++) rows[i] = top[i].id;
     return 0;
 }
 
@@ -549,8 +534,7 @@ int generate_write(const struct generate_options *options, const char *path, str
         if ((paths[i] = mem_alloc(strlen(path) + strlen(endings[i]) + 1, 1, "a path"))) sprintf(paths[i], "%s%s", path, endings[i]);
         else result = -1;
     if (!result && (options->rows < least || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
-        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64
-                      " to %u, lines from 1 to 2^48 - 1",
+        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64 " to %u, lines from 1 to 2^48 - 1",
                       options->rows, options->lists, least, WORDS_MOST);
     if (!result && triples &&
         (!options->groups || options->groups % TYPE_GROUPS || options->groups > options->rows || options->groups / TYPE_GROUPS > options->relations))

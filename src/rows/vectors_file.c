@@ -166,16 +166,6 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
     return fail("'%s' goes on behind its %" PRIu64 " rows: its first line, or a row, is damaged", file->path, file->rows);
 }
 
-/* Indexes the words. Fails if a word has two rows. */
-static int index_words(struct vectors_file *file) {
-    uint64_t first, again, length;
-    int twice = words_index(&file->words, NULL, &first, &again);
-    if (twice <= 0) return twice;
-    const char *word = words_get(&file->words, again, &length);
-    return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,
-                first + 1, again + 1);
-}
-
 static int read_rows(struct vectors_file *file) {
     uint64_t bytes;
     const char *data = file->map.data;
@@ -184,7 +174,13 @@ static int read_rows(struct vectors_file *file) {
     if (begin_file(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
-    return index_words(file);
+    /* Indexes the words. Fails if a word has two rows. */
+    uint64_t first, again, length;
+    int twice = words_index(&file->words, NULL, &first, &again);
+    if (twice <= 0) return twice;
+    const char *word = words_get(&file->words, again, &length);
+    return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,
+                first + 1, again + 1);
 }
 
 /* ---- npy ---- */
@@ -313,8 +309,7 @@ static int check_args(const struct fasttext_args *args, const char *path) {
         return fail("'%s' has rows of %" PRId32 " columns, wanted 1 to %u", path, args->dim, (unsigned)COLUMNS_MOST);
     if (args->buckets < 0 || args->min < 0 || args->max < 0 || args->max > SUBWORDS_LONGEST ||
         (args->max && args->min > args->max))
-        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32
-                    " buckets, which cannot be",
+        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32 " buckets, which cannot be",
                     path, args->min, args->max, args->buckets);
     if (args->max && !args->buckets)
         return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in no bucket", path, args->min, args->max);

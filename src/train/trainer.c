@@ -180,8 +180,7 @@ static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
     if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
     return fail(
-        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
-        "replace the run by --overwrite",
+        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or replace the run by --overwrite",
         run);
 }
 
@@ -799,8 +798,7 @@ static int train(struct trainer *t) {
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; nothing is kept (run.checkpoint = no)", t->steps.state.step,
                     100 * steps_share(&t->steps));
     if (stopped > 0)
-        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
-                    " is written in '%s', and --resume goes on from it",
+        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64 " is written in '%s', and --resume goes on from it",
                     t->steps.state.step, 100 * steps_share(&t->steps), t->steps.state.step, t->run->path);
     return stopped;
 }

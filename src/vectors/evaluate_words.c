@@ -25,14 +25,9 @@ struct value {
     uint64_t place;
 };
 
-static int by_value(const void *a, const void *b) {
-    double x = ((const struct value *)a)->value, y = ((const struct value *)b)->value;
-    return x < y ? -1 : x > y;
-}
-
 /* Computes the ranks of the values, from 0; equal values get their mean rank. Sorts `values`. */
 static void rank(struct value *values, uint64_t count, double *ranks) {
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, mem_by_double);
     for (uint64_t i = 0, j; i < count; i = j) {
         for (j = i + 1; j < count && values[j].value == values[i].value;) j++;
         for (uint64_t same = i; same < j; same++) ranks[values[same].place] = (double)(i + j - 1) / 2;
@@ -122,8 +117,7 @@ static int refuse_pairs(uint64_t covered, uint64_t total, const struct model *mo
     if (!total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!covered)
         return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", total, path, model->directory);
-    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64
-                ", tell of no order: their scores or their cosines are all the same",
+    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64 ", tell of no order: their scores or their cosines are all the same",
                 covered, path, total);
 }
 

@@ -79,18 +79,6 @@ static void train_context(struct document *d, uint32_t id, float y) {
     add_row(d->moved, row, -d->rate * sgns_coefficient(dot(d->vector, row, d->model->dim), y), d->model->dim);
 }
 
-static void train_negatives(struct document *d, uint64_t position, uint32_t word) {
-    const struct example_source *s = &d->source;
-    const struct example_own own = example_own(s, &word, 1, &word, 0);
-    for (uint32_t slot = 0; slot < s->negatives; slot++)
-        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-            uint32_t id = example_negative(s, d->epoch, position, slot, attempt);
-            if (example_excludes(&own, id)) continue;
-            train_context(d, id, 0);
-            break;
-        }
-}
-
 static void train_word(struct document *d, uint64_t position, uint32_t word) {
     uint32_t rows = make_vector(d, position);
     memset(d->moved, 0, d->model->dim * sizeof *d->moved);
@@ -101,7 +89,15 @@ static void train_word(struct document *d, uint64_t position, uint32_t word) {
                 train_context(d, d->source.paths.nodes[path.first[code] + i], code ? 0.0f : 1.0f);
     } else {
         train_context(d, word, 1);
-        train_negatives(d, position, word);
+        const struct example_source *s = &d->source;
+        const struct example_own own = example_own(s, &word, 1, &word, 0);
+        for (uint32_t slot = 0; slot < s->negatives; slot++)
+            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t id = example_negative(s, d->epoch, position, slot, attempt);
+                if (example_excludes(&own, id)) continue;
+                train_context(d, id, 0);
+                break;
+            }
     }
     add_row(d->row, d->moved, example_pool_share(&d->source.pool, rows, 0), d->model->dim);
 }

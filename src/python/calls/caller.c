@@ -76,16 +76,11 @@ static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static enum sptx_status call_library(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
-                                     const struct operand *values, void *stream) {
-    return values ? call(caller->table, ids, values->data, values->memory, stream) : caller->prefetch(caller->table, ids, stream);
-}
-
 /* Calls the library, then ends the turn; called when the turn has begun. values: NULL for a prefetch. */
 static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
                        const struct operand *values, void *stream) {
     PyThreadState *thread = PyEval_SaveThread();
-    enum sptx_status status = call_library(caller, call, ids, values, stream);
+    enum sptx_status status = values ? call(caller->table, ids, values->data, values->memory, stream) : caller->prefetch(caller->table, ids, stream);
     PyEval_RestoreThread(thread);
     char *sentence = status ? strdup(caller->error(caller->context)) : NULL; /* copied: the next call may change it */
     int ended = call_python(caller->end_turn) || after_turn(caller) ? -1 : 0;
@@ -161,16 +156,12 @@ static PyObject *new_array(const struct known *known, PyObject *shape, struct op
     return array;
 }
 
-static PyObject *template_of(struct caller *caller) {
-    if (!caller->template && (caller->template = PyObject_CallObject(caller->make_template, NULL)))
-        caller->template_memory = has(caller->known, caller->template, IS_CUDA, Py_True) ? SPTX_CUDA : SPTX_HOST;
-    return caller->template;
-}
-
 /* Makes a tensor and stores its address and kind of memory in *rows, whose other fields stay zero. */
 static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct operand *rows) {
     const struct known *known = caller->known;
-    if (!template_of(caller)) return NULL;
+    if (!caller->template && (caller->template = PyObject_CallObject(caller->make_template, NULL)))
+        caller->template_memory = has(caller->known, caller->template, IS_CUDA, Py_True) ? SPTX_CUDA : SPTX_HOST;
+    if (!caller->template) return NULL;
     PyObject *tensor = PyObject_CallMethodObjArgs(caller->template, known->names[NEW_EMPTY], shape, NULL);
     uint64_t address = tensor ? number_said(PyObject_CallMethodObjArgs(tensor, known->names[DATA_PTR], NULL)) : 0;
     *rows = (struct operand){.data = (void *)(uintptr_t)address, .memory = caller->template_memory};
@@ -380,8 +371,7 @@ static PyMethodDef methods[] = {
     {"update", caller_update, METH_VARARGS, "update(ids, gradients)"},
     {"store", caller_store, METH_VARARGS, "store(ids, values)"},
     {"gather", gather, METH_VARARGS,
-     "gather(positives, negatives or None, names) -> a tensor [names * ids x dim]: the rows of all ids, then those of "
-     "the next name."},
+     "gather(positives, negatives or None, names) -> a tensor [names * ids x dim]: the rows of all ids, then those of the next name."},
     {"scatter", scatter, METH_VARARGS, "scatter(positives, negatives or None, [a tensor a name])"},
     {0}};
 static PyType_Slot slots[] = {{Py_tp_new, caller_new},
