@@ -109,56 +109,36 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     return (uint32_t)row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
 }
 
-/* Draws the line's four groups, which may be equal. A token that is drawn from the line's groups is drawn from each of them with probability 1/4. */
-static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
-    struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
-    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;
-    if (source->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
-    if (source->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
-    if (source->options->kind == GENERATE_PAPERS)
-        for (int i = 0; i < 4; i++) groups[i] = target / source->shape.group;
-}
-
 /* ---- edges ---- */
 
 /* Thresholds of a 16-bit draw that decides one bit of each of an edge's two node numbers: 0 and 0 (.57), 0 and 1 (.19), 1 and 0 (.19), 1 and 1
  * (.05). */
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
-/* Draws two node numbers of `bits` bits each. */
-static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits,
-                           uint64_t ends[2]) {
-    struct draw4 drawn = {{0}};
-    ends[0] = ends[1] = 0;
-    for (unsigned bit = 0; bit < bits; bit++) {
-        if (bit % BITS_A_DRAW == 0) drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
-        uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
-        ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
-        ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;
-    }
-}
-
-/* Draws an edge. Draws again after a self-loop or a number that no node has. */
-static void draw_edge(const struct generate_options *options, uint64_t number, struct drawn_line *line) {
-    unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
-    uint64_t ends[2] = {0, 0}, rows = options->rows;
-    for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-        draw_quadrants(options, number, attempt, bits, ends);
-        if (ends[0] != ends[1] && ends[0] < rows && ends[1] < rows) break;
-    }
-    ends[0] %= rows;
-    ends[1] %= rows;
-    line->target = (uint32_t)ends[0];
-    line->rows[0] = (uint32_t)(ends[0] == ends[1] ? (ends[1] + 1) % rows : ends[1]);
-    line->count = 1;
-}
-
 /* ---- lines ---- */
 
 static void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     if (options->kind == GENERATE_GRAPH) {
-        draw_edge(options, number, line);
+        /* An edge is drawn again after a self-loop or a number that no node has. */
+        unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
+        uint64_t ends[2] = {0, 0}, rows = options->rows;
+        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+            struct draw4 drawn = {{0}};
+            ends[0] = ends[1] = 0;
+            for (unsigned bit = 0; bit < bits; bit++) {
+                if (bit % BITS_A_DRAW == 0) drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
+                uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
+                ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
+                ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;
+            }
+            if (ends[0] != ends[1] && ends[0] < rows && ends[1] < rows) break;
+        }
+        ends[0] %= rows;
+        ends[1] %= rows;
+        line->target = (uint32_t)ends[0];
+        line->rows[0] = (uint32_t)(ends[0] == ends[1] ? (ends[1] + 1) % rows : ends[1]);
+        line->count = 1;
         return;
     }
     if (options->kind == GENERATE_TRIPLES) {
@@ -173,7 +153,13 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
     int repeats = options->kind == GENERATE_WORDS, papers = options->kind == GENERATE_PAPERS;
     line->count = 0;
     line->target = papers ? (uint32_t)shuffle_at(&source->order, number % options->rows) : 0;
-    draw_groups(source, number, line->target, groups);
+    /* The line's four groups may be equal. A token that is drawn from them is drawn from each with probability 1/4. */
+    struct draw4 of_groups = draw_at(options->seed, DRAW_GENERATE, number, 0, 1);
+    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)of_groups.word[i] * source->groups >> 32;
+    if (source->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
+    if (source->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
+    if (source->options->kind == GENERATE_PAPERS)
+        for (int i = 0; i < 4; i++) groups[i] = line->target / source->shape.group;
     for (uint32_t slot = 0; slot < length; slot++)
         for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
             struct draw4 token = draw_at(options->seed, DRAW_GENERATE, number, 1, slot + (attempt << 16));

@@ -170,26 +170,6 @@ static double untrained(const struct curve *curve) {
     return count ? told[count / 2] : NAN;
 }
 
-static void print_curves(struct json *json, const struct curves *curves) {
-    const struct curve *trained = &curves->trained, *held_out = &curves->held_out, *scored = &curves->scored;
-    print_field(json, "{\"trained\":{\"done\":", trained, DONE);
-    print_field(json, ",\"epoch\":", trained, EPOCH);
-    print_field(json, ",\"seconds\":", trained, SECONDS);
-    print_field(json, ",\"loss\":", trained, LOSS);
-    print_field(json, ",\"lr\":", trained, LR);
-    print_field(json, ",\"pairs\":", trained, PAIRS);
-    print_field(json, ",\"words\":", trained, WORDS);
-    print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
-    print_field(json, ",\"epoch\":", held_out, EPOCH);
-    print_field(json, ",\"loss\":", held_out, LOSS);
-    json_print(json, "},\"scored\":{\"name\":\"%s\"", curves->score);
-    print_field(json, ",\"done\":", scored, DONE);
-    print_field(json, ",\"score\":", scored, LOSS);
-    json_print(json, "},\"untrained\":");
-    json_number(json, untrained(trained));
-    json_print(json, "}");
-}
-
 int history_print(struct json *json, const char *path) {
     struct curves curves = {.score = ""};
     int there = file_exists(path), result = there == 1 ? metrics_lines(path, take_line, &curves) : there;
@@ -197,7 +177,23 @@ int history_print(struct json *json, const char *path) {
         thin(&curves.trained);
         thin(&curves.held_out);
         thin(&curves.scored);
-        print_curves(json, &curves);
+        const struct curve *trained = &curves.trained, *held_out = &curves.held_out, *scored = &curves.scored;
+        print_field(json, "{\"trained\":{\"done\":", trained, DONE);
+        print_field(json, ",\"epoch\":", trained, EPOCH);
+        print_field(json, ",\"seconds\":", trained, SECONDS);
+        print_field(json, ",\"loss\":", trained, LOSS);
+        print_field(json, ",\"lr\":", trained, LR);
+        print_field(json, ",\"pairs\":", trained, PAIRS);
+        print_field(json, ",\"words\":", trained, WORDS);
+        print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
+        print_field(json, ",\"epoch\":", held_out, EPOCH);
+        print_field(json, ",\"loss\":", held_out, LOSS);
+        json_print(json, "},\"scored\":{\"name\":\"%s\"", curves.score);
+        print_field(json, ",\"done\":", scored, DONE);
+        print_field(json, ",\"score\":", scored, LOSS);
+        json_print(json, "},\"untrained\":");
+        json_number(json, untrained(trained));
+        json_print(json, "}");
     }
     mem_free(curves.trained.points, curves.held_out.points, curves.scored.points);
     return result;
