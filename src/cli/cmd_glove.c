@@ -30,15 +30,6 @@ _Static_assert(sizeof(struct glove_record) == 16, "a record of GloVe's files");
 
 static const char output_path[] = "/dev/stdout";
 
-/* Reads a program's flags; -verbose 0 makes it quiet. */
-static int read_flags(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv) {
-    uint64_t verbose = 2;
-    if (config_init(config) || program_flags_read(flags, config, program, argc, argv) || program_flag_count(flags, program, "-verbose", 9, &verbose))
-        return -1;
-    if (!verbose) report_quiet(1);
-    return 0;
-}
-
 /* ---- vocab_count ---- */
 
 static const struct vocab *sorted; /* the vocabulary whose ids are being sorted */
@@ -68,7 +59,7 @@ int cmd_vocab_count(int argc, char **argv) {
     ENDED_BY(config_release) struct config config = {.name = NULL};
     ENDED_BY(vocab_release) struct vocab vocab = {0};
     char *const input = CORPUS_INPUT;
-    int result = read_flags(flags, &config, VOCAB_COUNT, argc, argv) || config_resolve(&config) ? -1 : 0;
+    int result = program_flags_read(flags, &config, VOCAB_COUNT, argc, argv) || config_resolve(&config) ? -1 : 0;
     ENDED_BY(pool_end) struct pool *pool = result ? NULL : pool_open((unsigned)config.device_threads);
     ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
     const struct corpus_options options = config_corpus(&config);
@@ -163,7 +154,7 @@ static int count_input(const struct program_flag *flags, struct config *config) 
 int cmd_cooccur(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    return read_flags(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
+    return program_flags_read(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
 }
 
 /* ---- shuffle ---- */
@@ -174,7 +165,7 @@ int cmd_shuffle(int argc, char **argv) {
     ENDED_BY(config_release) struct config config = {.name = NULL};
     ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     char bytes[1 << 16];
-    int result = read_flags(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
+    int result = program_flags_read(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
     for (ssize_t count; !result && (count = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;)
         result = count < 0 ? fail_system("read", "standard input") : file_write(&out, bytes, (uint64_t)count) || interrupt_check() ? -1 : 0;
     if (!result) result = file_commit(&out);
@@ -376,7 +367,7 @@ static int train_and_write(struct glove_call *call, struct config *config) {
 int cmd_glove(int argc, char **argv) {
     struct glove_call call = {.words = -1};
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    int result = read_flags(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
+    int result = program_flags_read(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
     for (int i = 1; i < argc && !result; i++)
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
     if (!result) result = train_and_write(&call, &config);
