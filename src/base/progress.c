@@ -30,18 +30,14 @@ static void format_rate(char *out, size_t capacity, double rate, const char *uni
     snprintf(out, capacity, "%s%s%s/s", number, joined ? "" : " ", unit);
 }
 
-static int is_due(struct progress *progress, double now) {
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit) {
+    double now = progress_now(), spent = now - progress->started;
+    char line[256], rate[64], left[TEXT_BYTES];
     pthread_mutex_lock(&lock);
     int due = now - progress->shown >= progress->every;
     if (due) progress->shown = now;
     pthread_mutex_unlock(&lock);
-    return due;
-}
-
-void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit) {
-    double now = progress_now(), spent = now - progress->started;
-    char line[256], rate[64], left[TEXT_BYTES];
-    if (!is_due(progress, now)) return;
+    if (!due) return;
     format_rate(rate, sizeof rate, spent > 0 ? (double)done / spent : 0, unit);
     if (total == 0 || done == 0) { /* the total, or the speed, is not known yet */
         snprintf(line, sizeof line, "%s  %s", progress->what, rate);

@@ -296,11 +296,10 @@ static int take_trained(struct asked *asked) {
 static int take_file(struct asked *asked, const struct arguments *arguments) {
     struct corpus_options reading;
     ENDED_BY(config_release) struct config run = {0};
-    int look, result = arguments_reading(&reading, &look, &run, &asked->model, asked->format, arguments) ||
-                               (look && list_form_look(&reading, asked->file)) ||
-                               list_items_read(&asked->known, asked->file, NULL, &reading, &asked->model, &asked->lists, 1, NULL)
-                           ? -1 : 0;
-    return result;
+    int look;
+    return arguments_reading(&reading, &look, &run, &asked->model, asked->format, arguments) || (look && list_form_look(&reading, asked->file)) ||
+                   list_items_read(&asked->known, asked->file, NULL, &reading, &asked->model, &asked->lists, 1, NULL)
+               ? -1 : 0;
 }
 
 /* Chooses the lists to answer: those named by the user, in this order, or all. */

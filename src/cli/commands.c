@@ -197,8 +197,7 @@ const struct command commands[] = {
      "one of the processes that train would start, and prints how many of the G GPUs train would use, and why.\n"
      "\n" KEYS_HELP},
     {"tune", cmd_tune,
-     "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] "
-     "[--analogies=FILE ...] [--anew]",
+     "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] [--analogies=FILE ...] [--anew]",
      "find keys for the data: trains on most of it, judges by the rest",
      "Trains on most of the data with different keys, judges each training by the rest of the data, and writes the best keys\n"
      "as a configuration file. The rest is: for lists, a tenth of each list's items (judged by recall@20); for a graph, a\n"
@@ -310,8 +309,7 @@ const struct command commands[] = {
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
      "[--triples=FILE --known=FILES --sample=N] [--labelled=FILE --thresholds=FILE] [--k=20] [--table=TABLE] [--score=SCORE] "
-     "[--item-features=FILE] [--list-features=FILE] "
-     "[--feature-words=COLUMNS] [--new-share=S]",
+     "[--item-features=FILE] [--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
@@ -417,10 +415,8 @@ const struct command commands[] = {
      FEATURES_HELP("                    ") LISTS_HELP("                    ") SHARE_HELP("                    ")
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
      "  --seen            also recommend a list's own items, a node's neighbours, and answers in triples of training\n"
-     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "
-     "\"unknown\":\n"
-     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "
-     "list's\n"
+     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\":\n"
+     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the list's\n"
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
      "\n" DEVICE_HELP},
     {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
@@ -551,8 +547,7 @@ const struct command commands[] = {
      "                left out, so that the files have fewer. Default: 10,000, at most a twentieth of --edges\n"
      "  --seed=S      seed of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "
-     "--seconds=T --steps=N]",
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T --steps=N]",
      "measure this machine",
      "transfer: rows moved between the GPU and tables in each place; train: the speed of a configuration, with tables opened\n"
      "and filled as train does it, but no checkpoints; ranks: the same for the processes that mpirun started, one line a\n"

@@ -69,9 +69,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     uint64_t length = columns->length[column];
     if (weights == WEIGHTS_AUTO && !is_number) return 0;
     if (weights == WEIGHTS_AUTO)
-        return fail("'%s' line %" PRIu64
-                    ": the edge has a weight, '%.*s', and not all of the first edges have one; set "
-                    "graph.weights to yes or no",
+        return fail("'%s' line %" PRIu64 ": the edge has a weight, '%.*s', and not all of the first edges have one; set graph.weights to yes or no",
                     path, line, text_shown(length), word);
     if (is_number && !edges_weight(value, weight)) return 0;
     return fail("'%s' line %" PRIu64 ": the weight '%.*s' is not a positive finite number%s%s", path, line,

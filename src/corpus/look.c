@@ -972,8 +972,7 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
     }
     if (l->keys->hints) return 1;
     if (!l->has_header)
-        return fail("%s has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or "
-                    "corpus.header = yes",
+        return fail("%s has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or corpus.header = yes",
                     l->name, text);
     return fail("%s: no column of its header is called '%s' (corpus.columns): %.*s", l->name, text, SHOWN(&l->lines.line[0]));
 }
@@ -1026,16 +1025,6 @@ static int take_given(const struct looking *l) {
     l->look->form.named = 1;
     l->look->form.most = 0;
     return 0;
-}
-
-static void take_named(const struct looking *l) {
-    struct columns_form *form = &l->look->form;
-    unsigned shift = (unsigned)l->is_shifted, a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
-    unsigned value = find_named(l, COLUMN_VALUE, b);
-    form->column[COLUMN_A] = (uint8_t)(a + shift);
-    form->column[COLUMN_B] = (uint8_t)(b + shift);
-    form->column[COLUMN_VALUE] = (uint8_t)(value == NO_COLUMN || value == a ? NO_COLUMN : value + shift);
-    form->named = 1;
 }
 
 /* Returns 1 if at least half of the column's fields are numbers (a field that is not a number then becomes an error when its line is read), or if
@@ -1125,8 +1114,7 @@ static int take_last_label(struct looking *l) {
     while (flags < last && flags < COLUMNS_READ && l->columns.column[flags].flags == l->columns.lines) flags++;
     if (flags < last && flags < COLUMNS_READ) return 0;
     if (last >= COLUMNS_READ || l->columns.column[last].flags == l->columns.lines)
-        return fail("%s: %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label "
-                    "(awk '{print $1, $NF}')",
+        return fail("%s: %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label (awk '{print $1, $NF}')",
                     where_is(l, 0), last >= COLUMNS_READ ? last - 1 : last);
     l->look->form.column[COLUMN_B] = (uint8_t)last;
     l->look->form.named = 1;
@@ -1312,7 +1300,12 @@ static int take_columns(struct looking *l) {
         if (result <= 0) return result;
     }
     if (l->has_header && names_both(l)) {
-        take_named(l);
+        unsigned shift = (unsigned)l->is_shifted, a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
+        unsigned value = find_named(l, COLUMN_VALUE, b);
+        form->column[COLUMN_A] = (uint8_t)(a + shift);
+        form->column[COLUMN_B] = (uint8_t)(b + shift);
+        form->column[COLUMN_VALUE] = (uint8_t)(value == NO_COLUMN || value == a ? NO_COLUMN : value + shift);
+        form->named = 1;
         return 0;
     }
     return take_positions(l);

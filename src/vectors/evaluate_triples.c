@@ -78,16 +78,6 @@ static int read_held_out(struct triples_job *job) {
     return 0;
 }
 
-/* Returns how many held-out triples the run was trained on. Must be called while only the run's triples are among the known answers. */
-static uint64_t count_trained(const struct triples_job *job) {
-    uint64_t trained = 0;
-    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
-        const struct question *q = &job->questions[i];
-        trained += (uint64_t)known_answers_has(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer});
-    }
-    return trained;
-}
-
 static int add_known(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
@@ -118,7 +108,11 @@ static int find_known(struct triples_job *job, unsigned threads) {
     int there = result ? -1 : run_triples_open(&stream, job->model, pool);
     if (there < 0 || known_answers_add_stream(&job->known, &stream, pool) || known_answers_end(&job->known)) return -1;
     job->filtered_trained = there > 0;
-    job->trained = count_trained(job);
+    job->trained = 0; /* counted while only the run's triples are among the known answers */
+    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
+        const struct question *q = &job->questions[i];
+        job->trained += (uint64_t)known_answers_has(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer});
+    }
     return add_known(job) || known_answers_end(&job->known) ? -1 : 0;
 }
 
@@ -160,13 +154,7 @@ static int choose_sample(struct triples_job *job) {
 /* ---- ranking ---- */
 
 static uint64_t count_above(const struct triples_job *job, uint64_t count) {
-    uint64_t low = 0, high = job->among;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (job->counts[middle] > count) high = middle;
-        else low = middle + 1;
-    }
-    return job->among - low;
+    return job->among - mem_first_from(job->counts, job->among, sizeof *job->counts, count + 1);
 }
 
 /* Adds an answer's reciprocal ranks in two rankings without a model: entities by how often they occur, and a random order. answers: [count] the other
@@ -176,7 +164,7 @@ static void add_plain_ranks(struct triples_job *job, uint32_t answer, const uint
     uint64_t own = vocab_count(vocab, answer), above = count_above(job, own), level = (own ? count_above(job, own - 1) : job->among) - above;
     uint64_t left = job->among;
     for (uint64_t i = 0; i < count; i++) {
-        if (job->sample && !bsearch(&answers[i], job->sample, job->among, sizeof *job->sample, search_by_id)) continue;
+        if (job->sample && !bsearch(&answers[i], job->sample, job->among, sizeof *job->sample, mem_by_id)) continue;
         uint64_t its = vocab_count(vocab, answers[i]);
         above -= its > own, level -= its == own, left--;
     }
@@ -197,7 +185,7 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     add_plain_ranks(job, q->answer, answers, count);
     if (!job->sample) return search_ban(block, answers, count);
     for (uint64_t j = 0; j < count; j++) {
-        const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
+        const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, mem_by_id);
         if (place && search_ban(block, &(uint32_t){(uint32_t)(place - job->sample)}, 1)) return -1;
     }
     return 0;

@@ -53,8 +53,7 @@ int64_t run_lists_find(const struct model *model, const char *name) {
     if (row >= 0) return row;
     if (has_targets(model) || model->vocab.lists)
         return refuse_name(model, "was trained on no list", name, has_targets(model));
-    return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
-                      "'%.100s' instead",
+    return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of '%.100s' instead",
                       model->directory, name);
 }
 
@@ -326,7 +325,7 @@ int64_t known_answers_find(const struct known_answers *known, uint32_t entity, u
 
 int known_answers_has(const struct known_answers *known, const uint32_t rows[3]) {
     uint64_t at = (uint64_t)known_answers_find(known, rows[TRIPLE_HEAD], rows[TRIPLE_RELATION]);
-    return bsearch(&rows[TRIPLE_TAIL], known->answers + known->starts[at], known->counts[at], sizeof *rows, search_by_id) != NULL;
+    return bsearch(&rows[TRIPLE_TAIL], known->answers + known->starts[at], known->counts[at], sizeof *rows, mem_by_id) != NULL;
 }
 
 /* Adds the triple's tail and head to `to`, each only if it answers one of the questions. */

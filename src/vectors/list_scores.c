@@ -240,7 +240,7 @@ static int ban(const struct asking *asking, struct search_block *block, uint64_t
     if (is_node && ban_row(asking, block, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
     for (uint64_t i = first; scores->candidates && i < *end; i++) { /* their numbers among the candidates */
-        const uint32_t *at = bsearch(&block->banned[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
+        const uint32_t *at = bsearch(&block->banned[i], scores->candidates, scores->search.rows, sizeof *at, mem_by_id);
         if (at) block->banned[kept++] = (uint32_t)(at - scores->candidates);
     }
     if (scores->candidates) *end = kept;

@@ -601,6 +601,10 @@ def dtype_of(dtype: Any, what: str) -> int:
     return DTYPES.index(dtype)
 
 
+def is_path(data: Any) -> bool:
+    return isinstance(data, (str, bytes, os.PathLike))
+
+
 def path_of(path: Any) -> bytes:
     name = os.fsencode(path)
     if b"\0" in name:
