@@ -14,12 +14,10 @@ from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
 from ._features import as_file, words_of
-from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
 from ._recommend import answers, infer, is_table, lists_of, recommend
 from ._table import path_of
-from ._halves import HalfRows
-from ._views import NumberedRows, Rows, rows_of
+from ._views import HalfRows, NumberedRows, Rows, rows_of
 
 
 _WORDS = 1 << 16  # number of words that are read at a time
@@ -62,7 +60,7 @@ def _name(name: Any) -> Any:
     return name
 
 
-class Run(Asked, Indexes):
+class Run(Asked):
     """A finished run, or one checkpoint of it.
 
         run = sptx.Run("runs/my")
