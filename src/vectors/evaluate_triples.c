@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "corpus/fields.h"
 #include "corpus/planted.h"
 #include "known.h"
@@ -383,8 +384,8 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
     job->request = &request;
     if (is_first && prepare_job(job, NULL)) return -1;
     if (is_first && job->unknown)
-        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' have a name that '%s' does not know: these count as misses", job->unknown, job->triples,
-             request.path, model->directory);
+        warn("%" PRIu64 " of %" PRIu64 " triple%s of '%s' ha%s a name that '%s' does not know: these count as misses", job->unknown, job->triples,
+             text_plural(job->triples), request.path, job->unknown == 1 ? "s" : "ve", model->directory);
     if (is_first) warn_of_trained(job);
     if (rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
     for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
