@@ -1,6 +1,7 @@
 /* arguments: reads a command's options, its files, and keys of the configuration. */
 #include "arguments.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -174,7 +175,18 @@ int arguments_config_beside(struct config *config, const struct arguments *a) {
     return result;
 }
 
+/* Refuses "model.dim=8", which lacks its dashes, among the files that were given. */
+static int check_dashes(const char *command, const struct arguments *a) {
+    for (int i = 0; i < a->count; i++) {
+        const char *given = a->given[i];
+        if (given[strcspn(given, "/=")] == '=' && is_setting(given) && file_exists(given) == 0)
+            return fail_usage("%s: the key '%.100s' lacks its dashes; write --%.100s", command, given, given);
+    }
+    return 0;
+}
+
 int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *a) {
+    if (check_dashes(command, a)) return -1;
     if (a->count > 1)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, a->count, command);
     if (a->count && *a->given[0] == '-')

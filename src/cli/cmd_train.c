@@ -205,8 +205,8 @@ struct planning {
 static int print_plan(void *user) {
     struct planning *p = user;
     struct config *config = &p->config;
-    struct session session;
-    int result = session_plan(&session, config, &p->ranks);
+    struct session session = {.config = config};
+    int result = features_check(config) ? -1 : session_plan(&session, config, &p->ranks);
     if (!result) {
         if (p->json)
             planner_print_json(&session.plan);

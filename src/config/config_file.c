@@ -351,7 +351,10 @@ static int begins_as_ini(const char *head) {
 static int check_head(const char *path) {
     char head[4096] = "";
     int kind = file_head(path, head, sizeof head);
-    if (kind == 2 && directory_exists(path) == 1)
+    OWNED char *of_run = kind == 2 && directory_exists(path) == 1 ? file_join(path, "config.ini") : NULL;
+    if (of_run && file_exists(of_run) == 1)
+        return fail("'%s' is a directory, and the configuration of the run in it is '%s': write that instead", path, of_run);
+    if (of_run)
         return fail("'%s' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=%s",
                     path, path);
     if (kind != 1 || begins_as_ini(head)) return kind < 0 ? -1 : 0;
@@ -614,12 +617,16 @@ const char *config_difference(const struct config *a, const struct config *b) {
 int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity) {
     char text_a[CONFIG_BYTES], text_b[CONFIG_BYTES];
     size_t used = 0;
+    int left = 0; /* number of differing keys that do not fit into `out` */
     *out = 0;
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const char *of_a = config_text_of(a, &config_keys[i], text_a), *of_b = config_text_of(b, &config_keys[i], text_b);
-        if (changes_numbers(&config_keys[i]) && strcmp(of_a, of_b))
-            used = text_add(out, capacity, used, "%s%s = %s (%s)", used ? ", " : "", config_keys[i].name, of_a, of_b);
+        if (!changes_numbers(&config_keys[i]) || !strcmp(of_a, of_b)) continue;
+        size_t length = strlen(config_keys[i].name) + strlen(of_a) + strlen(of_b) + sizeof ",  =  ()" + sizeof ", and 200 others";
+        if (used + length > capacity) left++;
+        else used = text_add(out, capacity, used, "%s%s = %s (%s)", used ? ", " : "", config_keys[i].name, of_a, of_b);
     }
+    if (left) used = text_add(out, capacity, used, "%s%d other%s", used ? ", and " : "", left, text_plural((uint64_t)left));
     return used > 0;
 }
 

@@ -491,6 +491,18 @@ static int check_format(const struct config *c) {
     return 0;
 }
 
+/* Refuses keys of a section that the run does not use, unless they have their defaults, as in the config.ini of every run. */
+static int check_unused(const struct config *c) {
+    for (const struct config_key *key = config_keys; key < config_keys + CONFIG_KEYS; key++) {
+        char text[CONFIG_BYTES];
+        const char *value = config_text_of(c, key, text);
+        int walks = !strcmp(key->section, "walks") && c->examples_mode != MODE_WALK;
+        if ((walks || (!strcmp(key->section, "glove") && !config_has_counts(c))) && strcmp(value, key->fallback))
+            return fail("%s = %s has no effect without %s; leave it out", key->name, value, walks ? "examples.mode = walk" : "train.loss = glove");
+    }
+    return 0;
+}
+
 /* Checks the keys of documents, whose rows are targets beside words or alone. */
 static int check_documents(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
@@ -727,7 +739,8 @@ static int check_train(const struct config *c) {
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
     if (check_held_out(c)) return -1;
     if (*c->train_evaluate && c->examples_mode != MODE_TRIPLE)
-        return fail("train.evaluate = %s are triples, and examples.mode is not triple", c->train_evaluate);
+        return fail("train.evaluate = %s are triples, and examples.mode is not triple%s", c->train_evaluate,
+                    config_walks_triples(c) ? "; with walks, train.held_out = 0.01 measures a loss, and evaluate RUN --edges=FILE ranks tails" : "");
     if (!c->run_checkpoint && (c->train_patience || c->train_held_out_items > 0))
         return fail("run.checkpoint = no: %s scores checkpoints; leave it out", c->train_patience ? "train.patience" : "train.held_out_items");
     if (c->corpus_forget != FORGET_NO) {
@@ -771,7 +784,7 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) ||
+    if (check_format(config) || check_unused(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) ||
         check_shared(config) || check_optimizer(config) || check_train(config) || check_loss(config) || check_gpus(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);

@@ -622,3 +622,24 @@ int fields_of_triples(struct corpus_fields *fields, struct corpus_field *field) 
     *field = (struct corpus_field){PART_WORD, triple.term[TRIPLE_HEAD], triple.length[TRIPLE_HEAD], triple.line, (float)triple.is_true};
     return 1;
 }
+
+int fields_read_file(const char *path, const struct corpus_options *options, gathered_take *take, void *user) {
+    char *paths[] = {(char *)path};
+    ENDED_BY(corpus_end) struct corpus *corpus = corpus_open(paths, 1);
+    ENDED_BY(corpus_block_release) struct corpus_block block = {0};
+    struct corpus_left left = {0};
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int more = !corpus ? -1
+               : corpus_stream(corpus) ? fail("'%s' is an id stream; wanted a file of %s", path, corpus_formats[options->format].lines)
+                                       : corpus_read_as(corpus, options);
+    while (!more && (more = corpus_next(corpus, &block)) > 0) {
+        corpus_fields_start(&fields, &block, options);
+        do
+            more = corpus_fields_next(&fields, &field);
+        while (more > 0 && !(field.text && take(user, &field)));
+        more = more ? -1 : 0; /* take() has failed, or the reader */
+        corpus_left_add(&left, &fields.left);
+    }
+    return more ? -1 : corpus_left_say(&left, options);
+}

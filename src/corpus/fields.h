@@ -153,4 +153,7 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
  */
 corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges, fields_of_triples;
 
+/* Calls `take` with each field of a file or directory. Returns 0, or -1 after fail() or as soon as `take` returns -1. */
+int fields_read_file(const char *path, const struct corpus_options *options, int (*take)(void *user, const struct corpus_field *field), void *user);
+
 #endif

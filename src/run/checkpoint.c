@@ -456,11 +456,13 @@ static char *read_step(const char *run, uint64_t step, struct run_state *state) 
     return NULL;
 }
 
-int checkpoint_amend(const char *run, const struct progress_state *progress) {
+int checkpoint_amend(const char *run, const struct progress_state *progress, uint64_t keep) {
     struct run_state state;
     OWNED char *path = read_step(run, progress->step, &state);
     state.progress = *progress;
-    return path ? state_write(path, &state) : -1;
+    if (!path || state_write(path, &state)) return -1;
+    checkpoint_remove_older(run, path, progress->step, keep, progress->best_step);
+    return 0;
 }
 
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {

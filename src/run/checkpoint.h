@@ -41,8 +41,8 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found);
  * ends the run with the same result. */
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended);
 
-/* Writes `progress` to the state.ini of the checkpoint of step progress->step. */
-int checkpoint_amend(const char *run, const struct progress_state *progress);
+/* Writes `progress` to the state.ini of the checkpoint of step progress->step. Removes the former best one unless it is among the newest `keep`. */
+int checkpoint_amend(const char *run, const struct progress_state *progress, uint64_t keep);
 
 /* Writes the name of this checkpoint to `latest` of RUN, where a killed process may have left an older one's. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);

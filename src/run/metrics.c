@@ -136,7 +136,7 @@ void metrics_note_loss(const struct metrics *metrics) {
     note("loss       %.4f a pair%s%s", metrics->last.pair, from,
          metrics->config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "");
     if (metrics->held_out_times > 1)
-        note("held out   %.4f a pair; %.4f when first measured", metrics->held_out.pair, metrics->held_out_first.pair);
+        note("held out   %.4f a pair when last measured; %.4f when first", metrics->held_out.pair, metrics->held_out_first.pair);
 }
 
 /* ---- a loss that leaves all bounds ---- */
@@ -275,7 +275,7 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     add_number(&line, "held_out_loss_pair", loss.pair);
     add_count(&line, "held_out_examples", sum->examples);
     json_print(&line, "}\n");
-    note("held out  loss %.4f a pair over %" PRIu64 " example%s after %s", loss.pair, sum->examples, text_plural(sum->examples),
+    note("held out   loss %.4f a pair over %" PRIu64 " example%s after %s", loss.pair, sum->examples, text_plural(sum->examples),
          measured_after(at, (char[TEXT_BYTES]){0}));
     append(metrics, &line);
     metrics->held_out = loss;

@@ -719,7 +719,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
                        : config->examples_targets != TARGETS_ONE ? "list positions"
                                                                  : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
-        line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
+        line(to_stdout, "a step", "lock-free; %s %s, or the rest of an epoch, are counted as one", text_of_count(a, plan->batch), unit);
         int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
         if (plan->gpu_available && plan->hot_rows < plan->rows && off_gpu)
             line(to_stdout, "  over the link",

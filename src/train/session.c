@@ -117,6 +117,24 @@ static int find_counts(struct session *s, const char *directory) {
     return cache_counts(directory, &wanted, s->pool, &s->counts, &reused);
 }
 
+static int count_term(void *user, const struct corpus_field *field) {
+    *(uint64_t *)user += field->weight != 0; /* 0: the label of a false triple */
+    return 0;
+}
+
+/* Reads train.evaluate before anything is encoded or removed, so that a file without triples is refused at once. Standard input can be read only
+ * once: trainer.c reads it. */
+static int check_evaluate(struct session *s) {
+    const char *path = s->config->train_evaluate;
+    struct corpus_options options = {.format = FORMAT_TRIPLES, .look = config_corpus(s->config).look, .said = s->said};
+    uint64_t terms = 0;
+    memcpy(s->said, s->config->said, sizeof s->said);
+    options.look.hints = options.look.labelled = 1;
+    if (!*path || !strcmp(path, CORPUS_INPUT)) return 0;
+    if (fields_read_file(path, &options, count_term, &terms)) return -1;
+    return terms ? 0 : fail("train.evaluate = %s holds no triple; wanted lines of head, relation, tail", path);
+}
+
 /* Opens the encoded corpus and its vocabulary, which it encodes if necessary. */
 static int find_corpus(void *session) {
     struct session *s = session;
@@ -125,7 +143,7 @@ static int find_corpus(void *session) {
     options.older = warm_start_older(&s->grow, c);
     options.grown = s->grown;
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    if (open_corpus(s) || look_at_corpus(s, &options) || ratings_note(s->corpus, &options) ||
+    if (open_corpus(s) || look_at_corpus(s, &options) || check_evaluate(s) || ratings_note(s->corpus, &options) ||
         (directory == c->run_dir && run_directory_check(directory)))
         return -1;
     if (cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused)) return -1;

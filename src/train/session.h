@@ -20,6 +20,7 @@ struct session {
     struct gathered *data; /* the corpus, if the calling program has handed it over; NULL: the files of corpus.path are read */
     struct corpus *corpus;
     struct corpus_found found; /* what the look found in its files */
+    char said[LOOK_SAID];      /* the last printed description of a file's format, of the corpus or of train.evaluate */
     struct vocab vocab;
     struct idstream stream; /* the encoded corpus; zeros if it is a graph */
     struct graph graph;     /* the graph; zeros if the corpus is not a graph */

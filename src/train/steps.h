@@ -37,7 +37,8 @@ struct steps {
     struct table *target, *context;
     struct copies *copies; /* several GPUs that train lock-free (gpus.h); NULL: only the backend trains */
     uint64_t per_epoch; /* number of examples of an epoch */
-    uint64_t batch;     /* number of examples of a step; lock-free training has no batches, and each `batch` examples are counted as one step */
+    uint64_t batch;     /* number of examples of a step; lock-free training has no batches: each `batch` examples of an epoch, and the rest at its
+                         * end, are counted as one step */
     uint64_t run;       /* number of examples of the whole run; the learning rate depends on the share that is done */
     uint64_t end;       /* the loop ends after this example; UINT64_MAX: only between() ends it */
     struct progress_state state;

@@ -226,6 +226,8 @@ static int open_directory(struct trainer *t) {
     }
     free(t->config->run_dir);
     t->config->run_dir = resolved;
+    if (claim->checkpoint && !t->options->data && !*t->config->corpus_path)
+        return fail("no corpus.path is given; sptx-w2v train %s/config.ini --resume goes on with the run, by its own keys", claim->run.place);
     return claim->checkpoint ? ranks_agree(ranks, resume_keys(t->config, claim->run.place, ranks, &claim->kept)) : 0;
 }
 
@@ -505,18 +507,28 @@ static int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
-static int trainer_evaluate(struct trainer *t) {
+static int has_evaluation(const struct trainer *t) {
+    return *t->config->train_evaluate && t->options->evaluate;
+}
+
+/* Calls options->evaluate with the present rows. found: [4] as there; NULL: the file is only read. Returns 0, or -1 after fail(). */
+static int ask_evaluation(struct trainer *t, double *found) {
     const struct session *s = &t->session;
     struct model model;
-    double found[4];
     uint64_t first, again;
-    if (!*t->config->train_evaluate || !t->options->evaluate) return 0;
     if (model_live(&model, t->config, &s->vocab, t->steps.target, t->steps.context, t->corpus.stream)) return -1;
+    memcpy(model.keys.said, s->said, sizeof s->said);
     int read = t->evaluation != NULL; /* 1: an earlier call has read the triples and looked up their names */
     int result = !read && words_index(&model.vocab.words, s->pool, &first, &again) < 0 ? -1 : t->options->evaluate(&t->evaluation, &model, found);
     if (!read) words_drop_index(&model.vocab.words); /* training itself looks up no word */
-    if (result) return -1;
+    return result;
+}
+
+/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
+static int trainer_evaluate(struct trainer *t) {
+    double found[4];
+    if (!has_evaluation(t)) return 0;
+    if (ask_evaluation(t, found)) return -1;
     struct standing now = trainer_standing(t, 0);
     if (trainer_follow(t)) return -1;
     metrics_triples(&t->metrics, found, &now);
@@ -667,17 +679,15 @@ static int find_score(struct trainer *t, struct trainer_score *score) {
 
 static int amend(void *user) {
     struct trainer *t = user;
-    return checkpoint_amend(t->run->place, &t->steps.state);
+    return checkpoint_amend(t->run->place, &t->steps.state, t->config->run_keep);
 }
 
 static void look_at_patience(struct trainer *t) {
     t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
 }
 
-/* With little text a lock-free epoch may end at the same step as the one before; it then has no checkpoint of its own, and no score. */
 static int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
-    if (t->steps.state.step == t->steps.state.judged_step) return 0;
     int written = trainer_write_checkpoint(t);
     if (written) return written < 0 ? -1 : 0; /* an epoch without a checkpoint is not scored */
     if (find_score(t, &score)) return -1;
@@ -715,7 +725,7 @@ static int trainer_end_at_best(struct trainer *t) {
     int items = t->session.held_out.lists > 0, mrr = is_judged_by_mrr(t);
     if (trainer_end_checkpoint(t)) return -1;
     if (!state->best_step) return trainer_write_last(t); /* there was no checkpoint to score: too few examples for a step, or the disk was full */
-    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
+    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s is the result: held-out %s %.4f", state->best_step, state->step,
          text_plural(state->step), items ? "recall@20" : mrr ? "MRR" : "loss a pair", items || mrr ? state->best : -state->best);
     if (t->options->score) *t->options->score = (struct trainer_score){state->best, (uint64_t)items};
     return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);
@@ -737,7 +747,7 @@ static int prepare(struct trainer *t) {
                                          .tree = s->examples.tree.words ? huffman_fingerprint(&s->examples.tree) : 0};
     if (schedule_examples(t->config, t->steps.per_epoch, t->steps.batch, &t->steps.run)) return -1;
     t->steps.end = t->steps.run;
-    return 0;
+    return has_evaluation(t) ? ask_evaluation(t, NULL) : 0;
 }
 
 /* ---- training ---- */
@@ -798,7 +808,8 @@ static int train(struct trainer *t) {
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; nothing is kept (run.checkpoint = no)", t->steps.state.step,
                     100 * steps_share(&t->steps));
     if (stopped > 0)
-        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64 " is written in '%s', and --resume goes on from it",
+        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
+                    " is written, and sptx-w2v train %s/config.ini --resume goes on from it",
                     t->steps.state.step, 100 * steps_share(&t->steps), t->steps.state.step, t->run->path);
     return stopped;
 }

@@ -37,7 +37,7 @@ struct trainer_options {
      * depend on searching finished runs; the function is in vectors/evaluate.h. */
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
-    /* Ranks the triples of train.evaluate: evaluate_live() of vectors/evaluate.h. */
+    /* Ranks the triples of train.evaluate: evaluate_live() of vectors/evaluate.h. found = NULL: only reads them. */
     int (*evaluate)(struct triples_job **kept, const struct model *model, double found[4]);
     struct trainer_score *score; /* where the score of the run's last checkpoint is stored; NULL: nowhere */
 };

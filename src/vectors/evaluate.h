@@ -101,8 +101,8 @@ void analogies_sections_free(struct analogies_section *sections, uint64_t count)
 
 struct triples_job;
 /* Ranks the triples of train.evaluate by the rows of a run in training (model_live). found: MRR, hits@10, number of triples, and of entities among
- * which they are ranked. The first call, with *kept = NULL, reads the triples, for which the model's words must be indexed, finds their known
- * answers and draws the sample. *kept has all three for later calls; a last call, with model = NULL, frees it. Returns 0, or -1 after fail(). */
+ * which they are ranked; NULL: nothing is ranked. The first call, with *kept = NULL, reads the triples, for which the model's words must be
+ * indexed, finds their known answers and draws the sample. *kept has all three for later calls; a last call, with model = NULL, frees it. Returns 0, or -1 after fail(). */
 int evaluate_live(struct triples_job **kept, const struct model *model, double found[4]);
 
 /* Scores a checkpoint during training by the items that were held out (train.held_out_items). *recall: recall@JUDGE_PLACES of these items, by the

@@ -387,6 +387,7 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
         warn("%" PRIu64 " of %" PRIu64 " triple%s of '%s' ha%s a name that '%s' does not know: these count as misses", job->unknown, job->triples,
              text_plural(job->triples), request.path, job->unknown == 1 ? "s" : "ve", model->directory);
     if (is_first) warn_of_trained(job);
+    if (!found) return 0;
     if (rank_all(job, NULL) || add_numbers(job, &answer)) return -1;
     for (int i = 0; i < 4; i++) found[i] = answer_value(&answer, "", names[i]);
     return 0;

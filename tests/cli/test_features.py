@@ -53,6 +53,11 @@ def evaluate(shop, *options):
     return {m[1]: float(m[2]) for m in re.finditer(r"(?m)^(?:(.*): )?recall@5 ([0-9.]+)", done.stdout)}, done.stderr
 
 
+def test_the_plan_reads_the_features_too(shop):
+    assert "cannot open 'nowhere'" in shop.refuses("plan", "run.ini", "--corpus.item_features=nowhere", "--run.dir=new")
+    assert not shop.path("new").exists()
+
+
 def test_new_items_are_found_by_their_features(shop):
     found, said = evaluate(shop)
     assert set(found) == {"trained items among trained ones", "new items among new ones", "new items among all", "trained items among all"}

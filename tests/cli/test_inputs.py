@@ -87,7 +87,7 @@ def test_devices_and_directories_are_refused(asked, path):
                       ["train", asked.config(corpus={"vocab": path}), "--run.dir=other"]):
         said = f"'{path}' is not a plain file but {kind}"
         if arguments == ["config", "run"]:
-            said = "'run' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=run"
+            said = "'run' is a directory, and the configuration of the run in it is 'run/config.ini': write that instead"
         assert asked.refuses(*arguments, **QUICK) == said
 
 

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from conftest import ROOT
+
 LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": 20},
          "optimizer": {"rule": "adam", "lr": 0.02, "schedule": "constant"},
          "train": {"batch": 64, "epochs": 40, "held_out_items": 0.1, "patience": 3}, "run": {"keep": 1}}
@@ -80,6 +82,22 @@ def test_patience_goes_by_the_loss_of_held_out_text(sptx):
     found = scores(sptx, key="held_out_loss_pair")
     best = min(found, key=lambda one: one[1])
     assert len(found) < 60 and state(sptx)["step"] == str(best[0]) and "held-out loss a pair" in done.stderr
+
+
+def test_each_lock_free_epoch_is_judged_however_short(sptx):
+    sptx("train", f"--corpus.path={ROOT / 'corpora/places.triples'}", "--corpus.format=triples", "--examples.mode=walk", "--model.dim=16", "--train.held_out=0.1",
+         "--train.patience=2", "--train.epochs=30", "--device.backend=cpu", "--device.threads=1", "--run.dir=run")
+    found = scores(sptx, key="held_out_loss_pair")
+    best = min(found, key=lambda one: one[1])
+    assert [step for step, _ in found] == list(range(1, len(found) + 1)) and len(found) == min(30, best[0] + 2)
+    assert sptx.path("run", "latest").read_text() == f"checkpoint-{best[0]}\n"
+
+
+def test_a_best_checkpoint_that_is_no_longer_the_best_is_not_kept_besides(sptx):
+    sptx("train", lists(sptx, epochs=3, patience=10), "--run.keep=2")
+    steps = [step for step, _ in scores(sptx)]
+    assert state(sptx)["best_step"] == str(steps[-1])
+    assert sorted(int(path.name[11:]) for path in sptx.path("run").glob("checkpoint-*")) == steps[-2:]
 
 
 @pytest.mark.parametrize("keys, parts", [

@@ -142,8 +142,8 @@ def test_signal_writes_a_checkpoint_and_resume_ends_the_same(whole, number):
     out, err = end(process)
     assert process.returncode == 1, err
     assert out == ""
-    assert re.search(r"^sptx-w2v: stopped by a signal at step \d+, [\d.]+% done; checkpoint-\d+ is written in 'run', "
-                     r"and --resume goes on from it$", err, re.M)
+    assert re.search(r"^sptx-w2v: stopped by a signal at step \d+, [\d.]+% done; checkpoint-\d+ is written, "
+                     r"and sptx-w2v train run/config.ini --resume goes on from it$", err, re.M)
     assert sptx.checkpoint().is_dir()
     assert sptx.tables() != sptx.tables("whole")
     sptx("train", config, "--resume")
@@ -319,7 +319,7 @@ def test_resume_names_the_key_that_was_set_and_not_one_that_follows(sptx):
 
 def test_what_is_measured_within_an_epoch_names_the_step(sptx):
     config = sptx.config(train={"held_out": "0.1"})
-    after = "^held out  loss .* after (.*)$"
+    after = "^held out   loss .* after (.*)$"
     assert re.findall(after, sptx("train", config).stderr, re.M) == ["1 epoch", "2 epochs"]
     steps = 3 * int(sptx.checkpoint().name.split("-")[1]) // 4
     assert re.findall(after, sptx("train", config, f"--train.steps={steps}", "--overwrite").stderr, re.M) == ["1 epoch", f"step {steps}"]
@@ -485,7 +485,7 @@ def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
     measured = [f"{line['held_out_loss_pair']:.4f}" for line in lines if "held_out_loss" in line]
     live = re.findall(r"loss \d+\.\d+ a pair, held out (\d+\.\d+)  lr", done.stderr)
     assert live and abs(float(live[-1]) - float(measured[-1])) < 1e-3
-    last = re.search(r"^held out   (\S+) a pair; (\S+) when first measured$", done.stderr, re.M)
+    last = re.search(r"^held out   (\S+) a pair when last measured; (\S+) when first$", done.stderr, re.M)
     assert [f"{float(value):.3f}" for value in last.groups()] == [f"{float(value):.3f}" for value in (measured[-1], measured[0])]
     assert "held out" not in sptx("train", sptx.config(), "--overwrite").stderr
 
@@ -548,3 +548,20 @@ def test_each_format_trains(sptx, format, lines):
     sptx("train", sptx.config(corpus={"format": format}, train={"epochs": "3"}, device={"backend": "auto"}))
     names = {line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()}
     assert "t1w1" in names and "user1" not in names
+
+
+def test_what_newcomers_type_to_resume(whole):
+    whole("train", whole.config(**STOP_KEYS), "--train.epochs=1")
+    wanted = "no corpus.path is given; sptx-w2v train run/config.ini --resume goes on with the run"
+    assert whole.refuses("train", "--run.dir=run", "--resume").startswith(wanted)
+    assert "the run in it is 'run/config.ini'" in whole.refuses("train", "run", "--resume")
+    assert "the key 'model.dim=8' lacks its dashes; write --model.dim=8" in whole.refuses("train", "run.ini", "model.dim=8", code=2)
+
+
+def test_keys_that_differ_are_whole(sptx):
+    keys = ["--corpus.path=corpus.txt", "--corpus.format=triples", "--run.dir=run", "--model.dim=8", "--train.epochs=1"]
+    sptx.path("corpus.txt").write_text("".join(f"a{i % 40}\tr\tb{i % 23}\n" for i in range(400)))
+    sptx("train", *keys, "--examples.mode=walk")
+    said = sptx.refuses("train", *keys, "--resume")
+    listed = re.search(r"\(in brackets: now\): (.*): --resume needs the same", said)[1].split(", ")
+    assert re.fullmatch(r"and \d+ others", listed.pop()) and all(re.fullmatch(r"\S+ = .* \(.*\)", key) for key in listed)

@@ -247,6 +247,25 @@ def test_held_out_triples_may_be_of_another_form_than_the_corpus(sptx):
     assert len(found["test.tsv"][0]) == 7 and found["test.nt"] == found["test.csv"] == found["test.tsv"]
 
 
+@pytest.mark.parametrize("text, sentence", [
+    (None, "cannot open 'test.txt'"), ("", "train.evaluate = test.txt holds no triple; wanted lines of head, relation, tail"),
+    ("head\trelation\ttail\n", "train.evaluate = test.txt holds no triple"), ("a\tb\nc\td\n", "'test.txt' line 1: 2 columns"),
+    ("nobody\tr0\tnoone\n", "no triple whose head, relation and tail")])
+def test_a_wrong_file_of_held_out_triples_costs_no_run(sptx, text, sentence):
+    write(sptx)
+    if text is not None:
+        sptx.path("test.txt").write_text(text)
+    sptx("train", config(sptx))
+    before = sptx.tables(), sorted(path.name for path in sptx.path("run").iterdir())
+    for options in ["--overwrite=now"], ["--overwrite"], ["--run.dir=new"]:
+        assert sentence in sptx.refuses("train", config(sptx), "--train.evaluate=test.txt", *options)
+    assert (sptx.tables(), sorted(path.name for path in sptx.path("run").iterdir())) == before
+    if "nobody" not in (text or ""):  # whether a name is known only the encoded corpus says, which the next try then finds
+        assert not sptx.path("new").exists()
+        assert sentence in sptx.refuses("plan", config(sptx), "--train.evaluate=test.txt", "--run.dir=new") and not sptx.path("new").exists()
+    assert not sptx.path("new", "config.ini").exists()
+
+
 def test_the_plan_knows_the_size_of_the_encoded_triples(sptx):
     write(sptx)
     sptx("train", config(sptx))
