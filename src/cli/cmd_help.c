@@ -214,7 +214,8 @@ int command_list(FILE *out) {
           out);
     for (const struct command *c = commands; c->name; c++) fprintf(out, "  %-16s %s\n", c->name, c->summary);
     fputs("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration\n"
-          "(help SECTION.KEY one of them), sptx-w2v help formats what files of data may look like.\n"
+          "(help SECTION.KEY one of them, help keys SECTION those of a section), sptx-w2v help formats what files of data may\n"
+          "look like.\n"
           "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
           "Exit codes: 0 done, 1 failed, 2 called wrongly; a command whose reader has gone (| head) ends as SIGPIPE ends others.\n",
           out);
@@ -234,14 +235,16 @@ static const struct {
     int (*print)(void);
 } topics[] = {{"keys", print_keys}, {"formats", print_formats}, {"man", help_man}, {"bash", help_bash}, {"zsh", help_zsh}};
 
-/* sptx-w2v help [COMMAND|keys|SECTION.KEY|formats|man|bash|zsh] */
+/* sptx-w2v help [COMMAND|keys [SECTION]|SECTION[.KEY]|formats|man|bash|zsh] */
 int cmd_help(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "keys")) return config_print_key(stdout, argv[2]);
     if (argc > 2) return fail_usage("help takes one command, or keys or formats; %d given", argc - 1);
     if (argc < 2) return command_list(stdout);
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
         if (!strcmp(argv[1], topics[i].name)) return topics[i].print();
-    if (strchr(argv[1], '.')) return config_print_key(stdout, argv[1]);
+    const struct command *named = commands;
+    while (named->name && strcmp(named->name, argv[1])) named++;
+    if (strchr(argv[1], '.') || (!named->name && config_is_section(argv[1]))) return config_print_key(stdout, argv[1]);
     const struct command *command = command_find(argv[1]);
     if (command) printf("sptx-w2v %s\n\n%s\n\n%s\n", command->usage, command->summary, command->help);
     return command ? 0 : -1;

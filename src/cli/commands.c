@@ -571,11 +571,12 @@ const struct command commands[] = {
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. Values that depend on the machine (device.backend, train.batch, memory.*) stay auto.\n"
      "\n" KEYS_HELP},
-    {"help", cmd_help, "help [COMMAND|keys|SECTION.KEY|formats|man|bash|zsh]",
+    {"help", cmd_help, "help [COMMAND|keys [SECTION]|SECTION.KEY|formats|man|bash|zsh]",
      "this list, a command's options, every key of the configuration, or formats of data",
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'.\n"
      "\n"
-     "  keys          every key of the configuration, with its default and range; train.epochs: this key alone\n"
+     "  keys          every key of the configuration, with its default and range; train.epochs: this key alone;\n"
+     "                keys walks: those of the section [walks]; without \"keys\", too, where no command has the section's name\n"
      "  formats       what files of data may look like, and the keys that say how they are read\n"
      "  man           everything as a manual page: sptx-w2v help man | man -l -\n"
      "  bash, zsh     completion for a shell: source <(sptx-w2v help bash). make install installs these and the manual page"},

@@ -205,7 +205,9 @@ const char *config_key_at(int index, const char **choices);
 /* Prints all keys with defaults, ranges and help for `sptx-w2v help keys`: the ten that matter most, then each section. Returns 0, or -1 after
  * fail(). */
 int config_print_help(FILE *out);
-int config_print_key(FILE *out, const char *name); /* prints one key, such as "train.epochs", as config_print_help() does */
+int config_is_section(const char *name);
+/* Prints one key, such as "train.epochs", or the keys of a section, as config_print_help() does. Returns 0, or -1 after fail_usage(). */
+int config_print_key(FILE *out, const char *name);
 int config_print_formats(FILE *out); /* prints the keys that say how data files are read */
 
 /* Splits the text of a key that contains paths (`key`: corpus.path or train.from). Paths are separated by blanks or commas. A path that contains

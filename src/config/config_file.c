@@ -540,12 +540,13 @@ static int put_out(struct json *out, FILE *file) {
     return failed ? -1 : 0;
 }
 
-static void put_group(struct json *out, const struct config_section *section) {
+/* Prints the keys of a section. all = 0: of the keys that matter most only the names. */
+static void put_group(struct json *out, const struct config_section *section, int all) {
     json_print(out, "\n[%s]  %s\n", section->name, section->help);
     for (int k = 0; k < CONFIG_KEYS; k++) {
         const struct config_key *key = &config_keys[k];
         if (strcmp(key->section, section->name)) continue;
-        if (matters_most(key))
+        if (!all && matters_most(key))
             json_print(out, "\n  %s: above\n", key->name);
         else
             put_manual_key(out, key);
@@ -567,7 +568,7 @@ int config_print_help(FILE *file) {
                 "not for subwords. The ten keys that matter most come first, then all others by section.");
     json_print(&out, "\nThe ten that matter most\n");
     put_named(&out, matter_most, MATTER_MOST);
-    for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);
+    for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i], 0);
     return put_out(&out, file);
 }
 
@@ -576,6 +577,8 @@ int config_print_key(FILE *file, const char *name) {
     const char *names[CONFIG_KEYS];
     for (int k = 0; k < CONFIG_KEYS; k++) names[k] = config_keys[k].name;
     put_named(&out, &name, 1);
+    for (int i = 0; i < CONFIG_SECTIONS; i++)
+        if (!strcmp(config_sections[i].name, name)) put_group(&out, &config_sections[i], 1);
     if (out.used || out.failed) return put_out(&out, file);
     const char *near = text_nearest(name, names, CONFIG_KEYS);
     if (near) return fail_usage("there is no key '%.100s'; did you mean '%s'?", name, near);

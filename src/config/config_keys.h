@@ -55,7 +55,6 @@ extern const struct config_section config_sections[CONFIG_SECTIONS];
 
 /* Returns the key with this name; NULL if there is none. */
 const struct config_key *config_find_key(const char *section, const char *key);
-int config_is_section(const char *name);
 int config_has_all(const struct config_key *key); /* returns 1 if the key accepts "all", which is COUNT_ALL */
 
 /* The choices of a key, split into names. */

@@ -322,8 +322,8 @@ static int read_ntriple(const char *at, const char *end, const char *path, int l
         if (!triple->length[i] || (is_name && token_has_break(triple->term[i], triple->length[i])))
             return fail("'%s' line %" PRIu64 ": its %s %s", path, triple->line, names[i],
                         triple->length[i] ? "has a tab in it" : "is empty");
-        int literal = *triple->term[i] == '"', iri = triple->term[i] > line && triple->term[i][-1] == '<'; /* labels of blank nodes have no escapes */
-        if (is_name && (literal || iri) && decode_escapes((char *)triple->term[i], &triple->length[i], literal && !iri))
+        int iri = triple->term[i] > line && triple->term[i][-1] == '<', literal = !iri && *triple->term[i] == '"';
+        if (is_name && (iri || literal) && decode_escapes((char *)triple->term[i], &triple->length[i], literal)) /* a blank node's label has none */
             return fail("'%s' line %" PRIu64 ": its %s has an escape that N-Triples do not have: %.*s; wanted \\uXXXX or \\UXXXXXXXX, and in "
                         "literals also \\t \\b \\n \\r \\f \\\" \\' \\\\", path, triple->line, names[i], text_shown(triple->length[i]), triple->term[i]);
     }

@@ -111,7 +111,8 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL))
         return -1;
     if (!job->held_out.count) return fail("'%s' has no list with an item", request->path);
-    return check_names(&job->held_out, job->end, request->path, model->directory) || check_names(&job->train, job->end, request->known, model->directory)
+    return check_names(&job->held_out, job->end, request->path, model->directory) ||
+                   check_names(&job->train, job->end, request->known, model->directory)
                ? -1 : 0;
 }
 

@@ -367,7 +367,8 @@ uint64_t answers_rows(const struct model *model, int lists) {
     uint64_t items = model_items(model);
     if (!lists && !items) fail("'%s' has no row but those of lists; wanted items", model->directory);
     if (lists && !model->vocab.lists && config_walks_triples(&model->keys))
-        fail("'%s' was trained on walks over triples: its relations are words, which are answers without --lists (lists=True), too", model->directory);
+        fail("'%s' was trained on walks over triples: its relations are words, which are answers without --lists (lists=True), too",
+             model->directory);
     else if (lists && !model->vocab.lists)
         fail("no list has a row in '%s': lists have some with examples.mode = user", model->directory);
     return !lists ? items : model->vocab.lists && !model_check_list(model, items) ? model->rows : 0;

@@ -87,4 +87,7 @@ def test_one_key_is_described(sptx):
     one = sptx("help", "train.product").stdout
     assert one.strip().startswith("train.product = complex") and one.strip() in sptx("help", "keys").stdout
     assert sptx("help", "keys", "train.product").stdout == one
+    walks = sptx("help", "walks").stdout
+    assert walks in sptx("help", "keys").stdout and "walks.per_node = 10" in walks and sptx("help", "keys", "walks").stdout == walks
+    assert "train.epochs = auto" in sptx("help", "keys", "train").stdout and sptx("help", "train").stdout.startswith("sptx-w2v train ")
     assert "did you mean 'train.product'?" in sptx.refuses("help", "train.prodct", code=2)

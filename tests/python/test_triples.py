@@ -182,7 +182,7 @@ def test_test_data_without_known_triples_is_refused(of_file, tmp_path):
                 ask()
     with pytest.raises(sptx.Error, match="'known' has no triple whose head, relation and tail"):
         of_file.evaluate(triples=lines, known=[("x", "y", "z")])
-    with pytest.raises(ValueError, match="no row of an entity but that of 'relation:r0'"):
+    with pytest.raises(ValueError, match="is that of 'relation:r0'; wanted an entity's"):
         of_file.tails("relation:r0", "r0")
     paths = [tmp_path / "a b.txt", tmp_path / "c.txt"]
     for path, line in zip(paths, (("e1", "r0", "e5"), ("e3", "r1", "e6"))):
