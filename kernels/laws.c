@@ -14,8 +14,7 @@ int example_check_row(const struct example_row *row) {
     if (example_row_fits(row)) return 0;
     if (row->wanted > EXAMPLE_MOST_POSITIVES || row->pooled > EXAMPLE_MOST_POSITIVES)
         return fail("a list of %llu items is too long for one example; set examples.positives", (unsigned long long)row->count);
-    return fail("an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
-                "negatives.per = example",
+    return fail("an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or negatives.per = example",
                 (unsigned long long)row->wanted, (unsigned long long)row->negatives);
 }
 
@@ -134,8 +133,7 @@ static int refuses_batch(const struct hogwild_asked *a, char *why) {
 static int refuses_loss(const struct hogwild_asked *a, char *why) {
     if (a->loss.kind == LOSS_GLOVE) return 0;
     if (a->loss.weighted)
-        REFUSE("train.update = hogwild trains all pairs alike, and corpus.weights weighs them; set train.update = batch, or "
-               "corpus.weights = none");
+        REFUSE("train.update = hogwild trains all pairs alike, and corpus.weights weighs them; set train.update = batch, or corpus.weights = none");
     if (loss_is_plain(&a->loss)) return 0;
     REFUSE("train.update = hogwild has the logistic loss of dot products alone, and train.loss is %s of %s at temperature "
            "%g; set train.update = batch",
@@ -164,8 +162,7 @@ static int refuses_gpu(const struct hogwild_asked *a, char *why) {
                HOGWILD_FIT_COLUMNS - LOSS_GLOVE_BIASES);
     if (!a->in_file) return 0;
     add_places(a->in_file, keys);
-    REFUSE("train.update = hogwild on a GPU reaches every row at any time, so none can stay in a file; set %s, or "
-           "train.update = batch",
+    REFUSE("train.update = hogwild on a GPU reaches every row at any time, so none can stay in a file; set %s, or train.update = batch",
            keys);
 }
 

@@ -785,7 +785,7 @@ struct sptx_evaluate_options {
                            * that table */
     const char *format;   /* held_out: the corpus.format of files: lists, pairs or adjacency; NULL: guessed from each file */
     uint64_t k;           /* held_out, groups: number of answers, from the first place on, that are compared with the right ones */
-    uint64_t directed;    /* edges. 1: ranks only the second node of each link; 0: ranks both nodes, or only the second if the run's graph is directed */
+    uint64_t directed;    /* edges: 1: ranks only the second node of each link; 0: ranks both, or only the second if the run's graph is directed */
     uint64_t first;       /* analogies: only this many of the most frequent words are considered; 0: all words */
     uint64_t met, sample; /* groups: asks about rows that the corpus contains at least `met` times, at most `sample` of them (0: 2000). triples:
                            * `sample` is the number of entities to rank among; 0: all, or 10,000 if there are more than a million */

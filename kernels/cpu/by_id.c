@@ -261,12 +261,6 @@ static void await_copy(struct cpu_snapshot *s, uint32_t row) {
     pthread_mutex_unlock(&s->memory);
 }
 
-static void copy_record(struct cpu_snapshot *s, const struct backend_table *table, uint32_t row, uint32_t copy) {
-    char *to = s->records + copy * s->stride;
-    memcpy(to, cpu_weights(table, row), table->weights.stride);
-    if (table->state.memory) memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
-}
-
 /* Copies the row unless its copy is no longer needed. Returns 0 if there is no memory for the copy. */
 static int try_to_keep(struct cpu_snapshot *s, const struct backend_table *table, uint32_t row) {
     uint32_t number = (uint32_t)(row - s->seen.first), *newest = &s->newest[number / s->grain];
@@ -275,7 +269,9 @@ static int try_to_keep(struct cpu_snapshot *s, const struct backend_table *table
     int wanted = cpu_snapshot_wants(&s->seen, row);
     uint32_t copy = wanted ? take_copy(s) : NO_COPY;
     if (copy != NO_COPY) {
-        copy_record(s, table, row, copy);
+        char *to = s->records + copy * s->stride;
+        memcpy(to, cpu_weights(table, row), table->weights.stride);
+        if (table->state.memory) memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
         s->row[copy] = number;
         s->before[copy] = *newest;
         *newest = copy;

@@ -115,17 +115,12 @@ static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t
     }
 }
 
-static void multiply_few(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
-    uint32_t dim = job->request->dim;
-    for (uint64_t row = 0; row < slice->count; row++) desk->slice_rows[row] = slice->rows + row * dim;
-    job->rows->dots(desk->queries, (uint32_t)queries, desk->slice_rows, (uint32_t)slice->count, dim, desk->products, SLICE_ROWS);
-}
-
 /* Multiplies a chunk's queries with a slice's rows. */
 static void multiply(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
     uint32_t dim = job->request->dim;
     if (queries < FEW_QUERIES) {
-        multiply_few(job, desk, queries, slice);
+        for (uint64_t row = 0; row < slice->count; row++) desk->slice_rows[row] = slice->rows + row * dim;
+        job->rows->dots(desk->queries, (uint32_t)queries, desk->slice_rows, (uint32_t)slice->count, dim, desk->products, SLICE_ROWS);
         return;
     }
     for (uint64_t row = 0; row < slice->count; row += CPU_PANEL) {
@@ -497,16 +492,6 @@ static uint32_t whole_panels(uint32_t count) {
     return (count + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL;
 }
 
-static void fill_panels(struct backend_fold *fold) {
-    const struct fold_problem *p = &fold->problem;
-    for (uint64_t row = 0; row < p->count; row++)
-        for (uint64_t i = 0; i < p->dim; i++) {
-            float value = p->negatives[row * p->dim + i];
-            fold->by_row[(row / CPU_PANEL * p->dim + i) * CPU_PANEL + row % CPU_PANEL] = value;
-            fold->by_column[(i / CPU_PANEL * fold->padded + row) * CPU_PANEL + i % CPU_PANEL] = value;
-        }
-}
-
 int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **out) {
     struct backend_fold *fold = *out = mem_zalloc(1, sizeof *fold, "negatives of new lists");
     if (!fold) return -1;
@@ -525,7 +510,13 @@ int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, s
     memcpy(fold->ids, problem->ids, problem->count * sizeof *fold->ids);
     memset(fold->by_row, 0, problem->dim * row_bytes);
     memset(fold->by_column, 0, fold->columns * row_bytes);
-    fill_panels(fold);
+    const struct fold_problem *p = &fold->problem;
+    for (uint64_t row = 0; row < p->count; row++)
+        for (uint64_t i = 0; i < p->dim; i++) {
+            float value = p->negatives[row * p->dim + i];
+            fold->by_row[(row / CPU_PANEL * p->dim + i) * CPU_PANEL + row % CPU_PANEL] = value;
+            fold->by_column[(i / CPU_PANEL * fold->padded + row) * CPU_PANEL + i % CPU_PANEL] = value;
+        }
     return 0;
 }
 
@@ -700,10 +691,6 @@ static int block_init(struct block *b, const struct solving *solving) {
     return b->scores && b->excluded && b->directions && b->gains ? 0 : -1;
 }
 
-static void block_release(struct block *b) {
-    mem_free(b->scores, b->excluded, b->directions, b->gains, b->line, b->spare, b->items);
-}
-
 static int solve_some(void *context, unsigned worker) {
     struct solving *solving = context;
     struct block b;
@@ -713,7 +700,7 @@ static int solve_some(void *context, unsigned worker) {
         b.count = (uint32_t)(end - b.first);
         result = solve_block(&b);
     }
-    block_release(&b);
+    mem_free(b.scores, b.excluded, b.directions, b.gains, b.line, b.spare, b.items);
     return result;
 }
 

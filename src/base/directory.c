@@ -282,13 +282,6 @@ int directory_mark_make(const char *path, const struct directory_mark *mark) {
     return result;
 }
 
-static int has_text(const char *path, const struct directory_mark *mark) {
-    char head[HEAD] = "", *file = file_join(path, mark->name);
-    int kind = file ? file_head(file, head, sizeof head) : -1;
-    free(file);
-    return kind < 0 ? -1 : kind == 1 && !strcmp(head, mark->text);
-}
-
 static int is_just_made(const char *path, const struct directory_mark *mark) {
     char **names;
     int64_t count = directory_list(path, &names);
@@ -300,7 +293,10 @@ static int is_just_made(const char *path, const struct directory_mark *mark) {
 
 int directory_mark_is_there(const char *path, const struct directory_mark *mark) {
     if (!directory_is_plain(path)) return 0;
-    int has = has_text(path, mark);
+    char head[HEAD] = "", *file = file_join(path, mark->name);
+    int kind = file ? file_head(file, head, sizeof head) : -1;
+    free(file);
+    int has = kind < 0 ? -1 : kind == 1 && !strcmp(head, mark->text);
     return has ? has : is_just_made(path, mark);
 }
 

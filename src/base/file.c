@@ -466,12 +466,6 @@ static int open_pipe(const char *path) {
     }
 }
 
-/* If `target` is a name in /proc of a file that this process has open (/proc/self/fd/1), returns its descriptor; otherwise -1. */
-static int own_file(const char *target) {
-    static const char own[] = "/proc/self/fd/";
-    return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
-}
-
 static int open_target(struct file_writer *writer, int stream_too) {
     struct stat about;
     int there = !stat(writer->target, &about);
@@ -479,7 +473,8 @@ static int open_target(struct file_writer *writer, int stream_too) {
     if (!there && errno == ENOENT && (!*name || !strcmp(name, ".") || !strcmp(name, ".."))) errno = EISDIR; /* only a directory is called so */
     if (!there && errno != ENOENT) return fail_system("write", writer->path);
     if (!there) return open_partial(writer, NULL);
-    int own = own_file(writer->target);
+    static const char of_own[] = "/proc/self/fd/"; /* names of files that this process has open, by their descriptors */
+    int own = strncmp(writer->target, of_own, sizeof of_own - 1) ? -1 : atoi(writer->target + sizeof of_own - 1);
     if (S_ISREG(about.st_mode) && own < 0) {
         if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS)) return fail_system("write", writer->path);
         return open_partial(writer, &about);

@@ -129,7 +129,27 @@ uint64_t mem_available(void) {
     return mem_available_under("");
 }
 
-int mem_by_number(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+#define BY(name, type)                                  \
+    int name(const void *a, const void *b) {            \
+        type x = *(const type *)a, y = *(const type *)b; \
+        return (x > y) - (x < y);                       \
+    }
+BY(mem_by_number, uint64_t)
+BY(mem_by_id, uint32_t)
+BY(mem_by_double, double)
+BY(mem_by_float, float)
+
+int mem_by_falling_count(const void *a, const void *b) {
+    const struct mem_counted *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : mem_by_id(&x->id, &y->id);
+}
+
+uint64_t mem_first_from(const void *items, uint64_t count, uint64_t size, uint64_t value) {
+    uint64_t low = 0;
+    while (low < count) {
+        uint64_t middle = low + (count - low) / 2;
+        if (*(const uint64_t *)((const char *)items + middle * size) < value) low = middle + 1;
+        else count = middle;
+    }
+    return low;
 }

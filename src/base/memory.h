@@ -47,8 +47,22 @@ int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, c
  * allocating a few large ones. */
 void mem_give_back(void);
 
-/* Compares two uint64_t, for qsort() and bsearch(). */
+/* Compare two numbers, for qsort() and bsearch(): uint64_t, uint32_t, double or float, each alone or as the first member of a struct. */
 int mem_by_number(const void *a, const void *b);
+int mem_by_id(const void *a, const void *b);
+int mem_by_double(const void *a, const void *b);
+int mem_by_float(const void *a, const void *b);
+
+/* A row, or what else has a number, with its count. The comparison puts higher counts first, and equal ones by number. */
+struct mem_counted {
+    uint64_t count;
+    uint32_t id;
+};
+int mem_by_falling_count(const void *a, const void *b);
+
+/* Returns the index of the first of these items that begins with a number of at least `value`; `count` if there is none. items: [count] structs of
+ * `size` bytes whose first member is a uint64_t, or such numbers; they rise. */
+uint64_t mem_first_from(const void *items, uint64_t count, uint64_t size, uint64_t value);
 
 /* Returns a copy of `length` bytes with a NUL after them, which the caller frees; NULL after fail(). */
 char *mem_text(const char *bytes, uint64_t length, const char *what);

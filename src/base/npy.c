@@ -201,8 +201,7 @@ static int check_size(const struct npy *npy, const char *path) {
     uint64_t bytes, whole;
     if (__builtin_mul_overflow(npy->rows, npy->record, &bytes) || __builtin_add_overflow(npy->data, bytes, &whole) ||
         whole > npy->map.size)
-        return fail("'%s' says %" PRIu64 " rows of %" PRIu64 " bytes, but has %" PRIu64 " bytes behind its header: "
-                    "it is cut off",
+        return fail("'%s' says %" PRIu64 " rows of %" PRIu64 " bytes, but has %" PRIu64 " bytes behind its header: it is cut off",
                     path, npy->rows, npy->record, npy->map.size - npy->data);
     return 0;
 }

@@ -30,18 +30,14 @@ static void format_rate(char *out, size_t capacity, double rate, const char *uni
     snprintf(out, capacity, "%s%s%s/s", number, joined ? "" : " ", unit);
 }
 
-static int is_due(struct progress *progress, double now) {
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit) {
+    double now = progress_now(), spent = now - progress->started;
+    char line[256], rate[64], left[TEXT_BYTES];
     pthread_mutex_lock(&lock);
     int due = now - progress->shown >= progress->every;
     if (due) progress->shown = now;
     pthread_mutex_unlock(&lock);
-    return due;
-}
-
-void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit) {
-    double now = progress_now(), spent = now - progress->started;
-    char line[256], rate[64], left[TEXT_BYTES];
-    if (!is_due(progress, now)) return;
+    if (!due) return;
     format_rate(rate, sizeof rate, spent > 0 ? (double)done / spent : 0, unit);
     if (total == 0 || done == 0) { /* the total, or the speed, is not known yet */
         snprintf(line, sizeof line, "%s  %s", progress->what, rate);
@@ -113,15 +109,22 @@ int terminal_flush(void) {
     return why ? fail("cannot write the results to stdout: %s", strerror(why)) : fail("cannot write all of the results to stdout");
 }
 
-void terminal_make_line(char *text) {
+void terminal_make_line(char *text, size_t capacity) {
     uint64_t left = strlen(text);
+    const char *last = text + capacity - 1;
     char *out = text;
     while (left) {
         uint64_t plain = plain_length(text, left);
         memmove(out, text, plain);
         out += plain, text += plain, left -= plain;
         unsigned control = left ? control_length(text, left) : 0;
-        if (control) *out++ = '?';
+        if (control && *text == '\t' && text + left < last) { /* one byte more: the rest moves back */
+            memmove(text + 1, text, left);
+            text++;
+            *out++ = '\\', *out++ = 't';
+        } else if (control) {
+            *out++ = '?';
+        }
         text += control, left -= control;
     }
     *out = 0;

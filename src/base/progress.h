@@ -4,6 +4,7 @@
 
 #include "waiting.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returns the seconds of a clock that never goes back. */
@@ -35,7 +36,8 @@ void terminal_print_name(const char *text); /* prints the text up to its NUL */
  * errno says why an earlier print failed; 0: unknown. */
 int terminal_flush(void);
 
-/* Replaces each control character of the text, also of C1, by '?', so that the text stays on one line. A signal handler may call it. */
-void terminal_make_line(char *text);
+/* Replaces each control character of the text, also of C1, by '?', and a tab by \t if text[capacity] has room, so that the text stays on one line.
+ * A signal handler may call it. */
+void terminal_make_line(char *text, size_t capacity);
 
 #endif

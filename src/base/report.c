@@ -63,7 +63,7 @@ static int keep_sentence(int code, const char *format, va_list args) {
     pthread_mutex_lock(&report->lock);
     if (!report->exit_code) {
         vsnprintf(report->sentence, sizeof report->sentence, format, args);
-        terminal_make_line(report->sentence);
+        terminal_make_line(report->sentence, sizeof report->sentence);
         report->exit_code = code;
     }
     pthread_mutex_unlock(&report->lock);
@@ -155,7 +155,7 @@ void report_release(int write) {
 static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
     vsnprintf(text, sizeof text, format, args);
-    terminal_make_line(text);
+    terminal_make_line(text, sizeof text);
     if (heard && current()->hear) current()->hear(current()->user, text);
     else write_line(prefix, text);
 }
@@ -184,7 +184,7 @@ void remark(const char *format, ...) {
 void report_live(const char *line) {
     char text[sizeof of_program.sentence];
     snprintf(text, sizeof text, "%s", line);
-    terminal_make_line(text);
+    terminal_make_line(text, sizeof text);
     struct report *report = current();
     pthread_mutex_lock(&report->lock);
     int terminal = isatty(STDERR_FILENO);
@@ -235,7 +235,8 @@ void report_dying(const char *before, const char *quoted, const char *after) {
     size_t at = start;
     for (int i = 0; i < 4; i++) at = append(text, at, capacity, parts[i]);
     text[at] = 0;
-    terminal_make_line(text + start);
+    terminal_make_line(text + start, capacity - start);
+    at = strlen(text);
     text[at] = '\n';
     if (write(STDERR_FILENO, text, at + 1) < 0) return; /* a failure cannot be reported anywhere */
 }

@@ -10,7 +10,7 @@
 #include <assert.h>
 
 /* Stores an error message, a sentence without prefix and newline, unless one is stored already. Returns -1. Here, in warn(), note() and the
- * progress line, control characters become '?' (progress.h). Any thread may call it. */
+ * progress line, a tab becomes \t, and other control characters '?' (progress.h). Any thread may call it. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Does the same as fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. For EPIPE the exit code is REPORT_UNREAD: the

@@ -69,6 +69,18 @@ static int take_option(const char *command, const struct option *option, const c
     return 0;
 }
 
+/* Fails if an earlier argument is the same option as argv[i], with a value, and may be given only once. */
+static int check_twice(const char *command, char **argv, int i, const struct option *options) {
+    size_t length = strcspn(argv[i], "=");
+    const struct option *option = find_option(options, argv[i] + 2, length - 2);
+    if (!option || option->texts || !option->text) return 0;
+    for (int before = 1; before < i; before++)
+        if (strcspn(argv[before], "=") == length && !strncmp(argv[before], argv[i], length))
+            return fail_usage("%s: %.*s is given twice%s%s", command, (int)length, argv[i], option->several ? "; several are written " : "",
+                              option->several ? option->several : "");
+    return 0;
+}
+
 /* Returns 1 for "--section.key=value", whose name contains a dot. */
 static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
@@ -106,7 +118,7 @@ int arguments_read(struct arguments *a, const char *command, int argc, char **ar
         else if (!argv[i][2])
             only_given = 1;
         else if (check_blank(command, argv[i], i + 1 < argc ? argv[i + 1] : NULL) ||
-                 take_argument(a, command, argv[i], options, sections))
+                 take_argument(a, command, argv[i], options, sections) || check_twice(command, argv, i, options))
             return -1;
     }
     return 0;

@@ -18,6 +18,7 @@ struct option {
     int *flag;
     const char **texts;
     int *count;
+    const char *several; /* what an error adds if the option is given twice: how one value names several things; NULL: it cannot */
 };
 enum { OPTION_TIMES = 16 };
 

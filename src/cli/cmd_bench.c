@@ -130,12 +130,10 @@ static int bench_memory_kind(struct bench_call *call) {
     if (!result) bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
     if (!result && call->json)
         printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64
-               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64
-               ", \"opening_seconds\": %.4g}\n",
+               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64 ", \"opening_seconds\": %.4g}\n",
                m.rows, m.dim, m.payload, m.host_bytes, m.gpu_bytes, m.resident, m.opening);
     else if (!result)
-        printf("table      %s rows x %" PRIu64
-               " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
+        printf("table      %s rows x %" PRIu64 " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
                text_of_count(a, m.rows), m.dim, text_of_bytes(b, m.payload), m.opening, text_of_bytes(c, m.host_bytes),
                text_of_bytes(d, m.resident), text_of_bytes(e, m.gpu_bytes));
     bench_close(&bench);
@@ -417,8 +415,7 @@ static void print_train(const struct bench_training *t) {
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / t->seconds));
     printf("loss       %.4f a pair\n", t->loss_pair);
     if (t->hogwild && t->gpu) {
-        printf("memory     %s/s of rows read and written, %.1f%% of what copies reach; frequent rows come from the "
-               "cache\n",
+        printf("memory     %s/s of rows read and written, %.1f%% of what copies reach; frequent rows come from the cache\n",
                text_of_bytes(a, (uint64_t)((double)t->row_bytes / t->seconds)), 100 * memory_share(t));
         printf("link       %s/s, %.1f%% of what copies reach both ways\n",
                text_of_bytes(a, (uint64_t)((double)t->link_bytes / t->seconds)), 100 * link_share(t));

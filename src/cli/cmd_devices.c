@@ -37,9 +37,8 @@ static int print_backend(const struct backend_ops *ops) {
 int cmd_devices(int argc, char **argv) {
     const struct option options[] = {{0}};
     ENDED_BY(arguments_release) struct arguments arguments = {0};
-    int result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
-    if (!result && arguments.count) result = fail_usage("devices takes no arguments, '%.100s' given", arguments.given[0]);
-    if (result) return -1;
+    if (arguments_read(&arguments, argv[0], argc, argv, options, NULL)) return -1;
+    if (arguments.count) return fail_usage("devices takes no arguments, '%.100s' given", arguments.given[0]);
     char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
     processor_name(name, sizeof name);
     printf("processor  %s\n", name);

@@ -42,8 +42,7 @@ static int check_sets(const struct sets *sets, const char *share) {
     if (sets->format && !held_out)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if ((sets->known || sets->directed) && !edges && (sets->directed || !triples))
-        return fail_usage("evaluate: --known and --directed belong to --edges=FILE, which is wanted, too (--known also to "
-                          "--triples=FILE)");
+        return fail_usage("evaluate: --known and --directed belong to --edges=FILE, which is wanted, too (--known also to --triples=FILE)");
     if (!sets->thresholds != !is_given(sets, "labelled"))
         return fail_usage("evaluate wants --labelled=FILE and --thresholds=FILE together, or neither: thresholds are not chosen by the triples that "
                           "are judged");
@@ -111,8 +110,8 @@ int cmd_evaluate(int argc, char **argv) {
                                                {.name = "format", .text = &sets.format},
                                                {.name = "met", .text = &met},
                                                {.name = "sample", .text = &sample},
-                                               {.name = "share", .text = &share},
-                                               {.name = "known", .text = &sets.known},
+                                               {.name = "share", .text = &share, .several = "--share=0.1,0.5"},
+                                               {.name = "known", .text = &sets.known, .several = "--known=FILE,FILE (with --triples)"},
                                                {.name = "thresholds", .text = &sets.thresholds},
                                                {.name = "directed", .flag = &sets.directed},
                                                {.name = "k", .text = &k},

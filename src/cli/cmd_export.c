@@ -72,8 +72,9 @@ int cmd_export(int argc, char **argv) {
     int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_for((enum export_format)format, type_name);
     if (arguments_number("export", "classes", classes_text, 1, 1000000, &classes) ||
         arguments_number("export", "columns", columns_text, 1, COLUMNS_MOST, &columns)) return -1;
-    if (format >= 0 && (format == EXPORT_CLASSES) != (classes_text != NULL))
-        return fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
+    if (format == EXPORT_CLASSES && !classes_text) return fail_usage("export: --format=classes wants --classes=N");
+    if (format >= 0 && format != EXPORT_CLASSES && classes_text)
+        return fail_usage("export: --classes=N is for --format=classes, and the format is %s", format_name);
     int same = type < 0 || directory_exists(path) == 1 ? 0 : file_is_same(path, arguments.given[0]); /* a directory is refused when it is opened */
     if (same == 1) return fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
     if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) return -1;

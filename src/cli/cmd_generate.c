@@ -50,23 +50,6 @@ static int print_files(const struct generate_options *options, const char *path)
     return groups[options->kind] ? print_file(path, ".groups.tsv", groups[options->kind]) : 0;
 }
 
-/* Prints the MRR that can be reached for the test's triples. */
-static void print_best(const struct planted_best *best) {
-    static const char *const names[] = {"best", "inferred", "popularity"}, *const what[] = {"groups and relations are known",
-        "an entity's group is known only as far as its triples of training tell it", "the most popular entities first"};
-    const double *const mrr[] = {best->best, best->inferred, best->popular};
-    char line[256];
-    for (int i = 0; i < 4 && best->triples; i++) {
-        if (i < 3)
-            snprintf(line, sizeof line, "%s\tmrr %.4f tails %.4f heads %.4f\t%s\n", names[i], (mrr[i][0] + mrr[i][1]) / 2, mrr[i][0], mrr[i][1],
-                     what[i]);
-        else
-            snprintf(line, sizeof line, "random\tmrr %.2g\tof %" PRIu64 " test triples, among %" PRIu64 " entities\n", best->random,
-                     best->triples, best->among);
-        terminal_print(line, strlen(line));
-    }
-}
-
 /* Fails if a file of the corpus would overwrite a file of a run. */
 static int refuse_files_of_runs(const char *path) {
     static const char *const endings[] = {"", ".vocab.tsv", ".groups.tsv", ".valid", ".test"};
@@ -136,6 +119,19 @@ int cmd_generate(int argc, char **argv) {
     int result = generate_write(&wanted, out, &best);
     interrupt_end(&watch);
     if (result || print_files(&wanted, out)) return -1;
-    print_best(&best);
+    /* the MRR that can be reached for the test's triples */
+    static const char *const names[] = {"best", "inferred", "popularity"}, *const what[] = {"groups and relations are known",
+        "an entity's group is known only as far as its triples of training tell it", "the most popular entities first"};
+    const double *const mrr[] = {best.best, best.inferred, best.popular};
+    char line[256];
+    for (int i = 0; i < 4 && best.triples; i++) {
+        if (i < 3)
+            snprintf(line, sizeof line, "%s\tmrr %.4f tails %.4f heads %.4f\t%s\n", names[i], (mrr[i][0] + mrr[i][1]) / 2, mrr[i][0], mrr[i][1],
+                     what[i]);
+        else
+            snprintf(line, sizeof line, "random\tmrr %.2g\tof %" PRIu64 " test triples, among %" PRIu64 " entities\n", best.random,
+                     best.triples, best.among);
+        terminal_print(line, strlen(line));
+    }
     return 0;
 }

@@ -15,10 +15,8 @@
 #include "run/run_directory.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
-#include "vectors/list_scores.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +29,6 @@ struct glove_record {
 _Static_assert(sizeof(struct glove_record) == 16, "a record of GloVe's files");
 
 static const char output_path[] = "/dev/stdout";
-
-/* Reads a program's flags; -verbose 0 makes it quiet. */
-static int read_flags(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv) {
-    uint64_t verbose = 2;
-    if (config_init(config) || program_flags_read(flags, config, program, argc, argv) || program_flag_count(flags, program, "-verbose", 9, &verbose))
-        return -1;
-    if (!verbose) report_quiet(1);
-    return 0;
-}
 
 /* ---- vocab_count ---- */
 
@@ -70,7 +59,7 @@ int cmd_vocab_count(int argc, char **argv) {
     ENDED_BY(config_release) struct config config = {.name = NULL};
     ENDED_BY(vocab_release) struct vocab vocab = {0};
     char *const input = CORPUS_INPUT;
-    int result = read_flags(flags, &config, VOCAB_COUNT, argc, argv) || config_resolve(&config) ? -1 : 0;
+    int result = program_flags_read(flags, &config, VOCAB_COUNT, argc, argv) || config_resolve(&config) ? -1 : 0;
     ENDED_BY(pool_end) struct pool *pool = result ? NULL : pool_open((unsigned)config.device_threads);
     ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
     const struct corpus_options options = config_corpus(&config);
@@ -165,7 +154,7 @@ static int count_input(const struct program_flag *flags, struct config *config) 
 int cmd_cooccur(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    return read_flags(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
+    return program_flags_read(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
 }
 
 /* ---- shuffle ---- */
@@ -176,7 +165,7 @@ int cmd_shuffle(int argc, char **argv) {
     ENDED_BY(config_release) struct config config = {.name = NULL};
     ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     char bytes[1 << 16];
-    int result = read_flags(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
+    int result = program_flags_read(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
     for (ssize_t count; !result && (count = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;)
         result = count < 0 ? fail_system("read", "standard input") : file_write(&out, bytes, (uint64_t)count) || interrupt_check() ? -1 : 0;
     if (!result) result = file_commit(&out);
@@ -291,15 +280,7 @@ static void add_parameters(const struct model *model, uint64_t row, double share
     }
 }
 
-/* Prints a line of SAVE.txt; -model says which parameters it contains. */
-static int print_row(struct file_writer *out, const char *word, const double *values, uint32_t dim, uint64_t kind) {
-    int result = file_print(out, "%s", word);
-    for (uint32_t side = 0; side < (kind == 0 || kind == 3 ? 2u : 1u); side++)
-        for (uint32_t j = 0; j < dim + (kind == 0) && !result; j++)
-            result = file_print(out, " %f", values[side * (dim + 1) + j] + (kind == 2 ? values[dim + 1 + j] : 0));
-    return result || file_print(out, "\n") ? -1 : 0;
-}
-
+/* Prints SAVE.txt; -model says which parameters a line contains. */
 static int print_text(const struct glove_call *call, const struct model *model, const char *path) {
     ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     double values[2 * COLUMNS_MOST];
@@ -310,7 +291,11 @@ static int print_text(const struct glove_call *call, const struct model *model, 
         memset(values, 0, sizeof values);
         if (row < model->rows) add_parameters(model, row, 1, values);
         else for (uint64_t i = model->rows - rare; i < model->rows; i++) add_parameters(model, i, 1 / (double)rare, values);
-        result = print_row(&out, row < model->rows ? vocab_word(&model->vocab, row, NULL) : "<unk>", values, model->dim, call->model);
+        result = file_print(&out, "%s", row < model->rows ? vocab_word(&model->vocab, row, NULL) : "<unk>");
+        for (uint32_t side = 0; side < (call->model == 0 || call->model == 3 ? 2u : 1u); side++)
+            for (uint32_t j = 0; j < model->dim + (call->model == 0) && !result; j++)
+                result = file_print(&out, " %f", values[side * (model->dim + 1) + j] + (call->model == 2 ? values[model->dim + 1 + j] : 0));
+        if (!result) result = file_print(&out, "\n");
     }
     return result ? -1 : file_commit(&out);
 }
@@ -382,7 +367,7 @@ static int train_and_write(struct glove_call *call, struct config *config) {
 int cmd_glove(int argc, char **argv) {
     struct glove_call call = {.words = -1};
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    int result = read_flags(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
+    int result = program_flags_read(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
     for (int i = 1; i < argc && !result; i++)
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i], "command line");
     if (!result) result = train_and_write(&call, &config);

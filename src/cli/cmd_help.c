@@ -137,16 +137,6 @@ static void put_cases(void) {
     }
 }
 
-static void put_choices(void) {
-    const char *choices, *name;
-    for (int i = 0; (name = config_key_at(i, &choices)); i++) {
-        if (!choices) continue;
-        printf("        --%s) values='", name);
-        for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
-        puts("' ;;");
-    }
-}
-
 /* Prints the shell functions that both scripts use: the words that a command accepts, and the values of a key. */
 static void put_lists(void) {
     fputs("_sptx_w2v_commands='", stdout);
@@ -154,7 +144,13 @@ static void put_lists(void) {
     puts("'\n_sptx_w2v_words() {\n    offered=''\n    case $1 in");
     put_cases();
     puts("    esac\n}\n_sptx_w2v_values() {\n    values=''\n    case $1 in");
-    put_choices();
+    const char *choices, *name;
+    for (int i = 0; (name = config_key_at(i, &choices)); i++) {
+        if (!choices) continue;
+        printf("        --%s) values='", name);
+        for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
+        puts("' ;;");
+    }
     puts("    esac\n}");
 }
 
@@ -214,8 +210,7 @@ static int help_zsh(void) {
 }
 
 int command_list(FILE *out) {
-    fputs("sptx-w2v trains embeddings of words, items, nodes, documents and triples, with tables on the GPU, in RAM or in "
-          "files.\n\n",
+    fputs("sptx-w2v trains embeddings of words, items, nodes, documents and triples, with tables on the GPU, in RAM or in files.\n\n",
           out);
     for (const struct command *c = commands; c->name; c++) fprintf(out, "  %-16s %s\n", c->name, c->summary);
     fputs("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration\n"

@@ -77,23 +77,17 @@ static int find_word(struct asking *asking, uint64_t i) {
 
 /* Opens the search among rows that are quantized and decoded, and multiplies the queries by the same rotation. */
 static int open_quantized(struct search *search, struct asking *asking, const struct config *config) {
-    struct quantizer quantizer;
-    float *turned = NULL;
-    int result = quantizer_open(&quantizer, &asking->model, asking->among, asking->searched, asking->type, asking->columns, 0,
-                                (unsigned)config->device_threads);
-    if (!result && !(turned = mem_alloc(asking->count, quantizer.columns * sizeof *turned, "queries"))) result = -1;
-    if (!result) result = quantizer_queries(&quantizer, asking->vectors, asking->count, turned);
-    if (!result)
-        result = search_over(search, quantizer_matrix(&quantizer, asking->searched), asking->searched, quantizer.columns,
-                             asking->metric, config);
-    if (!result) {
-        free(asking->vectors);
-        asking->vectors = turned;
-        turned = NULL;
-    }
-    free(turned);
-    quantizer_close(&quantizer);
-    return result;
+    ENDED_BY(quantizer_close) struct quantizer quantizer = {0};
+    float *own = asking->vectors, *turned;
+    if (quantizer_open(&quantizer, &asking->model, asking->among, asking->searched, asking->type, asking->columns, 0,
+                       (unsigned)config->device_threads) ||
+        !(turned = mem_alloc(asking->count, quantizer.columns * sizeof *turned, "queries")))
+        return -1;
+    asking->vectors = turned;
+    int result = quantizer_queries(&quantizer, own, asking->count, turned);
+    free(own);
+    if (result) return -1;
+    return search_over(search, quantizer_matrix(&quantizer, asking->searched), asking->searched, quantizer.columns, asking->metric, config);
 }
 
 static int answer_words(struct asking *asking, const struct config *config) {
@@ -222,19 +216,15 @@ int cmd_analogy(int argc, char **argv) {
     ENDED_BY(model_close) struct model model = {.rows = 0};
     ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t k = 10;
-    int result = arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
-                         arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)
-                     ? -1 : 0;
-    if (!result && arguments.count != 4 && (arguments.count != 1 || !isatty(STDIN_FILENO)))
-        result = fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'",
-                            arguments.count);
-    if (!result && (result = begin_asking(&config, &arguments, 1, k)) > 0) {
-        int view = model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
-        result = view < 0 ? -1
-                          : answer_analogy(&model, (enum model_view)view, arguments.given + 1, (uint32_t)(k < model.rows ? k : model.rows),
-                                           &config);
-    }
-    return result;
+    if (arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
+        arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) return -1;
+    if (arguments.count != 4 && (arguments.count != 1 || !isatty(STDIN_FILENO)))
+        return fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'", arguments.count);
+    int begun = begin_asking(&config, &arguments, 1, k);
+    if (begun <= 0) return begun;
+    int view = model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
+    if (view < 0) return -1;
+    return answer_analogy(&model, (enum model_view)view, arguments.given + 1, (uint32_t)(k < model.rows ? k : model.rows), &config);
 }
 
 /* ---- the prompt ---- */

@@ -58,12 +58,10 @@ int cmd_phrases(int argc, char **argv) {
     ENDED_BY(arguments_release) struct arguments arguments = {0};
     ENDED_BY(config_release) struct config config = {.name = NULL};
     for (int i = 0; i < KEYS; i++) options[i + 1] = (struct option){.name = keys[i].option, .text = &texts[i]};
-    int result = arguments_read(&arguments, "phrases", argc, argv, options, "phrases, corpus, device");
-    if (!result && !arguments.count)
-        result = fail_usage("phrases wants a file of text, or - for standard input; see 'sptx-w2v help phrases'");
-    if (!result) result = arguments_config(&config, 0, NULL, &arguments);
-    for (int i = 0; i < KEYS && !result; i++)
-        if (texts[i]) result = command_set_key(&config, keys[i].key, texts[i]);
-    if (!result) result = command_join_words(&config, arguments.given, arguments.count, out, 0);
-    return result;
+    if (arguments_read(&arguments, "phrases", argc, argv, options, "phrases, corpus, device")) return -1;
+    if (!arguments.count) return fail_usage("phrases wants a file of text, or - for standard input; see 'sptx-w2v help phrases'");
+    if (arguments_config(&config, 0, NULL, &arguments)) return -1;
+    for (int i = 0; i < KEYS; i++)
+        if (texts[i] && command_set_key(&config, keys[i].key, texts[i])) return -1;
+    return command_join_words(&config, arguments.given, arguments.count, out, 0);
 }

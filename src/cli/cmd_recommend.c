@@ -296,11 +296,10 @@ static int take_trained(struct asked *asked) {
 static int take_file(struct asked *asked, const struct arguments *arguments) {
     struct corpus_options reading;
     ENDED_BY(config_release) struct config run = {0};
-    int look, result = arguments_reading(&reading, &look, &run, &asked->model, asked->format, arguments) ||
-                               (look && list_form_look(&reading, asked->file)) ||
-                               list_items_read(&asked->known, asked->file, NULL, &reading, &asked->model, &asked->lists, 1, NULL)
-                           ? -1 : 0;
-    return result;
+    int look;
+    return arguments_reading(&reading, &look, &run, &asked->model, asked->format, arguments) || (look && list_form_look(&reading, asked->file)) ||
+                   list_items_read(&asked->known, asked->file, NULL, &reading, &asked->model, &asked->lists, 1, NULL)
+               ? -1 : 0;
 }
 
 /* Chooses the lists to answer: those named by the user, in this order, or all. */
@@ -371,7 +370,10 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
 
 static int check_asked(const struct asked *asked, const char *score, const char *among, const char *features, int given) {
     if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
-    if (!asked->relation != !(asked->heads.count + asked->tails.count) || (asked->heads.count && asked->tails.count))
+    if (asked->heads.count && asked->tails.count)
+        return fail_usage("recommend: --head = '%.100s' and --tail = '%.100s' are both given; wanted one of them, and --relation=R: the other one is "
+                          "asked for (score --triples=FILE judges whole triples)", asked->heads.of[0], asked->tails.of[0]);
+    if (!asked->relation != !(asked->heads.count + asked->tails.count))
         return fail_usage("recommend wants --relation=R with --head=X, which asks for tails, or with --tail=Y, which asks for heads");
     if (asked->relation && (score || among || asked->candidates || features))
         return fail_usage("recommend: --score, --among, --candidates and --item-features are for lists, not for triples (--relation)");

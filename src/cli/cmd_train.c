@@ -40,8 +40,7 @@ static int launch_check_gpus(const struct config *config) {
         return fail("device.gpus = %" PRIu64 " begins a process for each GPU, and %s; leave the key out: one process uses all cores",
                     config->device_gpus,
                     config_named_backend(config) ? "device.backend = cpu uses none" : "this machine has none that can be used");
-    return fail("device.gpus = %" PRIu64 " begins a process for each GPU, and this machine has %d that can be used; set the key to %d "
-                "at most",
+    return fail("device.gpus = %" PRIu64 " begins a process for each GPU, and this machine has %d that can be used; set the key to %d at most",
                 config->device_gpus, count, count);
 }
 

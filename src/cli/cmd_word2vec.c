@@ -15,7 +15,6 @@
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
 #include "vectors/list_scores.h"
-#include "vectors/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ static const struct directory_mark mark = {"word2vec", "sptx-w2v word2vec trains
 struct call {
     struct program_flag flags[PROGRAM_FLAGS];
     char *place; /* directory with the mark, in which the run is trained; owned; NULL: nothing is trained */
-    uint64_t hs, threads, classes, debug, binary, cbow;
+    uint64_t hs, threads, classes, binary, cbow;
     const char *text, *output, *save, *read; /* paths; "": the flag is not given */
     int words;                               /* descriptor of a nameless file with the words of -read-vocab; -1: none */
 };
@@ -46,8 +45,8 @@ static int read_counts(struct call *call) {
     const struct {
         const char *name;
         uint64_t most, *count;
-    } counts[] = {{"-hs", 1, &call->hs},       {"-threads", 4096, &call->threads}, {"-classes", MOST_CLASSES, &call->classes},
-                  {"-debug", 9, &call->debug}, {"-binary", 1, &call->binary},      {"-cbow", 1, &call->cbow}};
+    } counts[] = {{"-hs", 1, &call->hs}, {"-threads", 4096, &call->threads}, {"-classes", MOST_CLASSES, &call->classes},
+                  {"-binary", 1, &call->binary}, {"-cbow", 1, &call->cbow}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (program_flag_count(call->flags, WORD2VEC, counts[i].name, counts[i].most, counts[i].count)) return -1;
     call->text = flag(call, "-train");
@@ -77,8 +76,7 @@ static int set_keys(struct config *config, const struct call *call) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (command_set_key(config, keys[i][0], keys[i][1])) return -1;
     if (call->hs && strcmp(flag(call, "-negative"), "0"))
-        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, "
-                    "or take -hs 0");
+        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return program_set_path(config, "corpus.path", call->text, "") ||
                    (*call->output && program_set_path(config, "run.dir", call->output, ".run")) ? -1 : 0;
@@ -160,10 +158,7 @@ static int train_and_write(struct call *call, struct config *config) {
 int cmd_word2vec(int argc, char **argv) {
     struct call call = {.words = -1};
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    int result =
-        config_init(&config) || program_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
-    if (!result && !call.debug) report_quiet(1);
-    if (!result) result = set_keys(&config, &call);
+    int result = program_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) || set_keys(&config, &call) ? -1 : 0;
     for (int i = 1; i < argc && !result; i++)
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i], "command line");
     if (!result) result = train_and_write(&call, &config);
@@ -176,17 +171,10 @@ int cmd_word2vec(int argc, char **argv) {
 int cmd_word2phrase(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    uint64_t debug = 0;
-    int result = config_init(&config) || program_flags_read(flags, &config, WORD2PHRASE, argc, argv) ||
-                         program_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug) ? -1 : 0;
-    const char *text = result ? "" : program_flag(flags, WORD2PHRASE, "-train"),
-               *output = result ? "" : program_flag(flags, WORD2PHRASE, "-output");
-    if (!result && !debug) report_quiet(1);
-    if (!result && (!*text || !*output))
-        result = fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");
-    if (!result) result = config_resolve(&config);
-    if (!result) result = command_join_words(&config, &text, 1, output, 1);
-    return result;
+    if (program_flags_read(flags, &config, WORD2PHRASE, argc, argv)) return -1;
+    const char *text = program_flag(flags, WORD2PHRASE, "-train"), *output = program_flag(flags, WORD2PHRASE, "-output");
+    if (!*text || !*output) return fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");
+    return config_resolve(&config) ? -1 : command_join_words(&config, &text, 1, output, 1);
 }
 
 /* ---- programs that answer questions from a file of vectors ---- */
@@ -206,9 +194,7 @@ static int read_file_argument(struct arguments *arguments, struct config *config
 static int ask_words(int argc, char **argv, int analogy) {
     ENDED_BY(arguments_release) struct arguments arguments = {0};
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    int result = read_file_argument(&arguments, &config, argc, argv, 1);
-    if (!result) result = command_prompt(arguments.given[0], analogy, 0, ANSWERS, &config);
-    return result;
+    return read_file_argument(&arguments, &config, argc, argv, 1) ? -1 : command_prompt(arguments.given[0], analogy, 0, ANSWERS, &config);
 }
 
 /* sptx-w2v distance FILE */
@@ -251,12 +237,12 @@ int cmd_compute_accuracy(int argc, char **argv) {
     ENDED_BY(model_close) struct model model = {.rows = 0};
     struct analogies_section *sections = NULL;
     uint64_t most = 0, count = 0;
-    int result = read_file_argument(&arguments, &config, argc, argv, 2);
-    if (!result && arguments.count == 2)
-        result = text_count(arguments.given[1], &most)
-                     ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]) : 0;
-    int view = result || model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
-    result = view < 0 ? -1 : evaluate_analogies_sections(&sections, &count, &model, (enum model_view)view, "/dev/stdin", most, &config);
+    if (read_file_argument(&arguments, &config, argc, argv, 2)) return -1;
+    if (arguments.count == 2 && text_count(arguments.given[1], &most))
+        return fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]);
+    int view = model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
+    if (view < 0) return -1;
+    int result = evaluate_analogies_sections(&sections, &count, &model, (enum model_view)view, "/dev/stdin", most, &config);
     if (!result) print_sections(sections, count);
     analogies_sections_free(sections, count);
     return result;

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define KEYS_HELP \
-    "--section.key=value sets any key of the configuration and overrides the file; 'sptx-w2v help keys' lists the keys."
+    "--section.key=value sets any key of the configuration and overrides the file; of a key that is given twice, the last\n" \
+    "value counts. 'sptx-w2v help keys' lists the keys."
 #define DEVICE_HELP \
     "--device.threads=N and the other keys of [device] choose the device of the search."
 #define RUN_HELP \
@@ -38,10 +39,11 @@
     "  window, cbow, list   target\n" \
     "  user                 context, for items whose lists have rows of their own\n" \
     "  adjacency            sum of target and context row, without vectors that were never trained\n" \
-    "  walk                 propagated; or normsum if the graph has more than 4 million nodes and arcs, or if its file\n" \
-    "                       (corpus.graph of the run) is gone\n" \
-    "normsum is target plus context row, each scaled to unit length first; propagated is normsum spread over the graph, and\n" \
-    "only a run of a graph has it. The row of a list is named list:NAME; it is an answer only with --lists.\n"
+    "  walk                 propagated: normsum, spread over the graph. It is normsum itself if the graph has more than\n" \
+    "                       4 million nodes and arcs, or if its file (corpus.graph of the run) is gone\n" \
+    "normsum is target plus context row, each scaled to unit length first; only a run of a graph has propagated. The row of\n" \
+    "a list is named list:NAME, in a run of triples that of a relation relation:NAME, and that of its reciprocal\n" \
+    "relation:NAME^-1. Such rows are answers only with --lists.\n"
 
 #define SCORES_HELP \
     "                      target           mean of the list's unit target rows against target rows, by cosine. Default for\n" \
@@ -195,8 +197,7 @@ const struct command commands[] = {
      "one of the processes that train would start, and prints how many of the G GPUs train would use, and why.\n"
      "\n" KEYS_HELP},
     {"tune", cmd_tune,
-     "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] "
-     "[--analogies=FILE ...] [--anew]",
+     "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] [--analogies=FILE ...] [--anew]",
      "find keys for the data: trains on most of it, judges by the rest",
      "Trains on most of the data with different keys, judges each training by the rest of the data, and writes the best keys\n"
      "as a configuration file. The rest is: for lists, a tenth of each list's items (judged by recall@20); for a graph, a\n"
@@ -266,8 +267,8 @@ const struct command commands[] = {
      "                item with this feature alone\n"
      FEATURES_HELP("                ")
      "  --lists       also the rows of lists, after those of items; with triples, of relations, after those of entities\n"
-     "  --check=FILE  says whether FILE and those beside it (FILE.rotation.npy, .mean.npy, .scales.npy) are of one export:\n"
-     "                they are not if a later one was killed while it put them in place\n"
+     "  --check=FILE  says whether FILE and the files beside it (FILE.rotation.npy, .mean.npy, .scales.npy) are of one export.\n"
+     "                If a later export was killed while it replaced them, some are older than others\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "
@@ -284,14 +285,15 @@ const struct command commands[] = {
               "                      target\n"
               "  --type=T            the rows searched are made as small as export makes them by --type (int8, binary, ..)\n"
               "  --columns=N         or by an N of its own, so that one sees what is lost; the queries stay float32\n"
-              "  --lists             rows of lists are searched, too; in a run of documents or triples only the rows of documents\n"
-              "                      or relations, and WORD may be the name of one\n"
+              "  --lists             rows of lists are searched, too. In a run of documents, documents alone are then searched, in a\n"
+              "                      run of triples relations alone, and WORD is the name of one\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
               FEATURES_HELP("                      ")
               "\n" TABLES_HELP
               "In a run with item features WORD may be a new item or a feature, such as genre:noir: its vector is that of a new item\n"
               "with this feature alone.\n"
-              "In a run of walks over triples WORD may be the name of a relation without relation:, unless an entity is called so.\n"
+              "In a run of walks over triples the relations are words, relation:NAME, and answers without --lists; WORD may be NAME\n"
+              "alone if no entity has this name.\n"
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
               "never saw. Put a word that begins with -- after a single --. Without a WORD the program asks for words at the\n"
               "terminal; the vectors of several words on one line are summed.\n" DEVICE_HELP},
@@ -307,8 +309,7 @@ const struct command commands[] = {
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
      "[--triples=FILE --known=FILES --sample=N] [--labelled=FILE --thresholds=FILE] [--k=20] [--table=TABLE] [--score=SCORE] "
-     "[--item-features=FILE] [--list-features=FILE] "
-     "[--feature-words=COLUMNS] [--new-share=S]",
+     "[--item-features=FILE] [--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
@@ -319,12 +320,12 @@ const struct command commands[] = {
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate at k of each list's held-out items. Both files are read as the run's\n"
      "                    corpus was (corpus.min_rating, corpus.columns .. in its config.ini, unless the command line sets\n"
-     "                    them), each as lists or as pairs, depending on its first lines. The output also counts what was\n"
-     "                    not judged: held-out items that their list has in --train (trained, with those that the run itself\n"
-     "                    was trained on, which are judged, with a warning), and lists that are not in --train (cold); and\n"
-     "                    judged lists without a row in the run (without-row), which are folded in, as recommend does, or\n"
-     "                    otherwise replaced by their items' mean. If all lists are folded in, the score's name says so\n"
-     "                    (user-cosine folded)\n"
+     "                    them), each as lists or as pairs, depending on its first lines. The output also has counts.\n"
+     "                    trained: held-out items that the same list has in --train, which are skipped, and those that the run\n"
+     "                    was trained on in the same list, which are judged, with a warning. cold: lists that --train lacks,\n"
+     "                    which are skipped. without-row: judged lists without a row in the run, which are folded in, as\n"
+     "                    recommend does, or otherwise replaced by their items' mean. If all lists are folded in, the score's\n"
+     "                    name says so (user-cosine folded)\n"
      "  --format=F        read both files as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of a word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for\n"
      "                    each column of groups, the share of a row's k nearest rows by cosine that are of its own group (of\n"
@@ -340,10 +341,11 @@ const struct command commands[] = {
      "  --edges=FILE      links held out of a graph, in a file like that of corpus.format = graph. AUC against as many\n"
      "                    unlinked pairs; MRR and hits@10 of each link's end among 1,000 nodes not linked to its other end,\n"
      "                    or among all such nodes if there are fewer (the output has their largest number, among, and the\n"
-     "                    number of ends that were ranked among all, all). Not judged: links with a node that the run does\n"
-     "                    not know (left-out), and links that the run was trained on (trained). Scores: dot, cosine and\n"
-     "                    hadamard (a regression over products of columns) of the table's rows; cross and cross-cosine of\n"
-     "                    both tables. For a run of walks over triples, the file has triples, whose relations are not asked\n"
+     "                    number of ends that were ranked among all, all). Two kinds of links are skipped and counted:\n"
+     "                    left-out, of which the run does not know a node; and trained, which the run was trained on. Scores:\n"
+     "                    dot, cosine and hadamard (a regression over products of columns) of the table's rows; cross and\n"
+     "                    cross-cosine of both tables. For a run of walks over triples, the file has triples, whose relations\n"
+     "                    are not asked\n"
      "  --known=FILE      links: those that the run was trained on, which are not counted as wrong answers; hadamard needs\n"
      "                    them. Default: the links of the run's graph, if it was trained on one (corpus.format = graph)\n"
      "  --directed        links: only the second node of a link is ranked. Default: both are, unless the run's graph is\n"
@@ -357,7 +359,8 @@ const struct command commands[] = {
      "                    figures; a second line then has the figures without them. trained: number of triples that the run\n"
      "                    was trained on, with a warning. The last line has the MRR of two rankings without a model: the most\n"
      "                    frequent entities first, and a random order\n"
-     "  --known=FILES     triples: files of true triples, separated by commas, such as the one for validation\n"
+     "  --known=FILES     triples: files of true triples, separated by commas, such as the one for validation. A file of which\n"
+     "                    the run knows no triple is refused\n"
      "  --sample=N        triples: rank among this many entities, half of them drawn evenly and half by how often they occur.\n"
      "                    Default: all, or 10000 if there are more than a million\n"
      "  --labelled=FILE --thresholds=FILE\n"
@@ -406,15 +409,14 @@ const struct command commands[] = {
      "  --score=SCORE     how a list's items choose others. Default: the one that fits what the run was trained on, as for\n"
      "                    evaluate\n" SCORES_HELP
      "  --titles=FILE     lines of an id and its title. Titles are printed as a last column\n"
-     "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all\n"
+     "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all. This option,\n"
+     "                    --candidates and --score are for lists, not for --head and --tail\n"
      "  --among=new       recommend only new items: those that have features and were not in training\n"
      FEATURES_HELP("                    ") LISTS_HELP("                    ") SHARE_HELP("                    ")
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
      "  --seen            also recommend a list's own items, a node's neighbours, and answers in triples of training\n"
-     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "
-     "\"unknown\":\n"
-     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "
-     "list's\n"
+     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\":\n"
+     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the list's\n"
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
      "\n" DEVICE_HELP},
     {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
@@ -425,10 +427,11 @@ const struct command commands[] = {
      "\n"
      "  --triples=FILE     the triples, in a file that is read as the run's corpus was\n"
      "  --validation=FILE  true triples that the run was not trained on: lines then end with the probability that the triple\n"
-     "                     is true. A logistic regression of the score is fitted to these triples and to false ones: to each,\n"
-     "                     one with another head and one with another tail, drawn evenly among entities, which are no triples\n"
-     "                     of training or of FILE. So a probability is meant for as many true triples as false ones, and\n"
-     "                     false ones that look likely (a person's birthplace is another city) get too high ones. If the lines\n"
+     "                     is true. A logistic regression of the score is fitted to these triples and to false ones: each true\n"
+     "                     triple once with another head and once with another tail, drawn evenly among entities. A drawn\n"
+     "                     triple that training or FILE has is dropped. So a probability is meant for as many true triples as\n"
+     "                     false ones, and false ones that look likely (a person's birthplace is another city) get too high\n"
+     "                     probabilities. If the lines\n"
      "                     have a fourth column, 1 for true and 0 or -1 for false, these triples are used as they are. A\n"
      "                     relation with at least 20 true triples in FILE has a regression of its own\n"
      "\n"
@@ -527,23 +530,24 @@ const struct command commands[] = {
      "within each group. evaluate --groups=FILE.groups.tsv measures how much of the groups a run has found. A graph has no\n"
      "groups. Of triples, the best filtered MRR of the held-out ones is printed, too: if groups and relations are known, and\n"
      "if the groups must be inferred from the triples of training; beside it the MRR of the most popular entities, and of a\n"
-     "random order. Another --seed gives other triples of the same knowledge graph.\n"
+     "random order. --seed decides which triples are drawn; the entities' groups and the relations do not depend on it.\n"
      "\n"
      "  --out=FILE    the corpus, and FILE.groups.tsv beside it, with each row's series, fields, topics or cluster. If FILE\n"
      "                ends in .ids, it is the encoded corpus, with its words in FILE.vocab.tsv (not for graph and triples);\n"
      "                if it ends in .zst, it is compressed\n"
-     "  --rows=N      number of books, papers, words, nodes or entities\n"
-     "  --lists=N     number of lists, citing papers or sentences; --edges=N: number of edges of a graph, or of triples\n"
-     "  --relations=N number of relations of triples\n"
+     "  --rows=N      number of rows: 50,000 books, 100,000 papers, 20,000 words, 100,000 nodes or 10,000 entities\n"
+     "  --lists=N     number of lists (100,000), citing papers (100,000) or sentences (200,000)\n"
+     "  --edges=N     number of edges of a graph (1,000,000), or of triples (500,000)\n"
+     "  --relations=100\n"
+     "                number of relations of triples\n"
      "  --groups=256  number of groups of entities, a multiple of 16: 16 groups are a type, and a relation leads from the\n"
      "                groups of one type to those of another one\n"
      "  --noise=0.1   share of triples whose tail is of any group\n"
-     "  --held-out=N  number of held-out triples in FILE.valid, and in FILE.test; those that FILE has as well are left out.\n"
-     "                Default: 10,000, at most a twentieth of --edges\n"
+     "  --held-out=N  number of triples drawn for FILE.valid, and for FILE.test; those that FILE has as well, and repeats, are\n"
+     "                left out, so that the files have fewer. Default: 10,000, at most a twentieth of --edges\n"
      "  --seed=S      seed of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "
-     "--seconds=T --steps=N]",
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T --steps=N]",
      "measure this machine",
      "transfer: rows moved between the GPU and tables in each place; train: the speed of a configuration, with tables opened\n"
      "and filled as train does it, but no checkpoints; ranks: the same for the processes that mpirun started, one line a\n"

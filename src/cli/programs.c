@@ -43,10 +43,11 @@ static int take_flag(struct program_flag *flags, enum program program, const cha
     return 0;
 }
 
-/* Reads a command line: writes each flag's value to flags[PROGRAM_FLAGS], and to the flag's key in `config`. Keys (--section.key=value) may follow
- * the flags. Returns 0, or -1 after fail(). */
 int program_flags_read(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv) {
+    const char *loud = program == WORD2VEC || program == WORD2PHRASE ? "-debug" : "-verbose";
+    uint64_t level;
     memcpy(flags, all_flags, sizeof all_flags);
+    if (config_init(config)) return -1;
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "--", 2) && take_flag(flags, program, argv[i], argv[i + 1]))
             return -1;
@@ -62,15 +63,15 @@ int program_flags_read(struct program_flag *flags, struct config *config, enum p
                        ? -1
                        : fail_usage("%s has no flag '%.100s'; see 'sptx-w2v help %s'", names[program], argv[i], names[program]);
     }
+    if (program_flag_count(flags, program, loud, 9, &level)) return -1;
+    if (!level) report_quiet(1);
     return 0;
 }
 
-/* Returns the value of one of this program's flags. */
 const char *program_flag(const struct program_flag *flags, enum program program, const char *name) {
     return find((struct program_flag *)flags, program, name)->value;
 }
 
-/* Reads a flag's value as a whole number up to `most`. Returns 0, or -1 after fail_usage(). */
 int program_flag_count(const struct program_flag *flags, enum program program, const char *name, uint64_t most,
                         uint64_t *count) {
     const char *text = program_flag(flags, program, name);

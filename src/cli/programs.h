@@ -24,8 +24,8 @@ enum {
 #include "program_flags.def"
 };
 
-/* Reads a command line: writes each flag's value to flags[PROGRAM_FLAGS], and to the flag's key in `config`. Keys (--section.key=value) may follow
- * the flags. Returns 0, or -1 after fail(). */
+/* Reads a command line: writes each flag's value to flags[PROGRAM_FLAGS], and to the flag's key in `config`, which begins with the defaults. Keys
+ * (--section.key=value) may follow the flags. -debug 0 and -verbose 0 make the program quiet. Returns 0, or -1 after fail(). */
 int program_flags_read(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv);
 /* Returns the value of one of this program's flags. */
 const char *program_flag(const struct program_flag *flags, enum program program, const char *name);

@@ -67,26 +67,8 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* Returns NULL if a text has the required form; otherwise a description of that form, for an error message. */
-static const char *refuse_form(enum config_form form, const char *text) {
-    double rating;
-    struct config_times times;
-    struct subword_form subwords;
-    if (form == FORM_RATING && config_read_rating(text, &rating)) return "a number or none";
-    if (form == FORM_TIMES && config_read_times(text, &times))
-        return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
-    if (form == FORM_COLUMNS && strcmp(text, "auto") && look_columns_valid(text))
-        return "auto, or two or three names or numbers of columns with commas between, such as user,item or 1,3";
-    if (form == FORM_SUBWORDS && subwords_read_lengths(text, &subwords))
-        return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
-    if (form == FORM_THRESHOLDS && strcmp(text, "auto") && phrase_thresholds(text, (double[PHRASE_PASSES]){0}) < 0)
-        return "auto, or numbers with commas between, 16 at most, such as 200,100";
-    if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords)) return "a whole number from 1 to 2,147,483,647, or used";
-    return NULL;
-}
-
-/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of the texts that can be written, for an
- * error message. */
+/* Returns NULL if a text has the key's form, and can be written to an INI file and read back unchanged; otherwise a description of the texts that
+ * can be written, for an error message. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";
@@ -94,7 +76,20 @@ static const char *refuse_text(const struct config_key *key, const char *text) {
         if (at == text || isspace((unsigned char)at[-1])) return "free of ' ;', which begins a comment in an INI file";
     if (key->form == FORM_PATHS) return NULL;
     if (strchr(text, '"')) return "free of double quotes within it";
-    return refuse_form(key->form, text);
+    double rating;
+    struct config_times times;
+    struct subword_form subwords;
+    if (key->form == FORM_RATING && config_read_rating(text, &rating)) return "a number or none";
+    if (key->form == FORM_TIMES && config_read_times(text, &times))
+        return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
+    if (key->form == FORM_COLUMNS && strcmp(text, "auto") && look_columns_valid(text))
+        return "auto, or two or three names or numbers of columns with commas between, such as user,item or 1,3";
+    if (key->form == FORM_SUBWORDS && subwords_read_lengths(text, &subwords))
+        return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
+    if (key->form == FORM_THRESHOLDS && strcmp(text, "auto") && phrase_thresholds(text, (double[PHRASE_PASSES]){0}) < 0)
+        return "auto, or numbers with commas between, 16 at most, such as 200,100";
+    if (key->form == FORM_BUCKETS && subwords_read_buckets(text, &subwords)) return "a whole number from 1 to 2,147,483,647, or used";
+    return NULL;
 }
 
 /* Removes one pair of double quotes around the whole text. */

@@ -358,8 +358,7 @@ static int check_head(const char *path) {
         return fail("'%s' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=%s",
                     path, path);
     if (kind != 1 || begins_as_ini(head)) return kind < 0 ? -1 : 0;
-    return fail("'%s' is no configuration: it does not begin with [section]; if it is what is to be trained, write "
-                "--corpus.path=%s",
+    return fail("'%s' is no configuration: it does not begin with [section]; if it is what is to be trained, write --corpus.path=%s",
                 path, path);
 }
 

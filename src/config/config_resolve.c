@@ -37,8 +37,7 @@ static int resolve_effort(struct config *c) {
     int has_effort = config_has_lists(c) || c->examples_mode == MODE_WALK || c->examples_mode == MODE_TRIPLE;
     if (c->train_effort == EFFORT_THOROUGH && !has_effort)
         return fail(
-            "train.effort = thorough is for examples.mode = user, walk and triple, whose defaults it changes, and the mode is %s; leave "
-            "it out",
+            "train.effort = thorough is for examples.mode = user, walk and triple, whose defaults it changes, and the mode is %s; leave it out",
             config_choice_name("examples", "mode", c->examples_mode));
     if (c->train_effort == EFFORT_AUTO) c->train_effort = has_effort ? effort_of_machine(c) : EFFORT_QUICK;
     return 0;
@@ -106,17 +105,6 @@ static int choose_text(char **text, const char *chosen) {
     return strcmp(*text, "auto") ? 0 : config_put_text(text, chosen);
 }
 
-/* With cosines contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
-static int choose_inits(struct config *c) {
-    const char *of_triples = "normal 0 0.001";
-    int triples = c->examples_mode == MODE_TRIPLE;
-    return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
-                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) || config_has_counts(c) ? "word2vec" : "zeros") ||
-                   choose_text(&c->model_relation_init, c->model_target_init)
-               ? -1
-               : 0;
-}
-
 static int resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     int triples = c->examples_mode == MODE_TRIPLE;
@@ -132,7 +120,13 @@ static int resolve_loss(struct config *c) {
     choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
     choose_real(&c->train_n3, triples && !is_distance(c) ? 0.05 : 0);
     choose_real(&c->train_n3_warmup, 0);
-    return choose_inits(c);
+    /* With cosines contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
+    const char *of_triples = "normal 0 0.001";
+    return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
+                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) || config_has_counts(c) ? "word2vec" : "zeros") ||
+                   choose_text(&c->model_relation_init, c->model_target_init)
+               ? -1
+               : 0;
 }
 
 /* ---- what cannot work ---- */
@@ -140,8 +134,7 @@ static int resolve_loss(struct config *c) {
 static int check_tree(const struct config *c) {
     if (!config_has_tree(c)) return 0;
     if (!config_is_window(c))
-        return fail("train.loss = hierarchical predicts words of windows: it works with examples.mode = window, cbow and walk, and it "
-                    "is %s",
+        return fail("train.loss = hierarchical predicts words of windows: it works with examples.mode = window, cbow and walk, and it is %s",
                     config_choice_name("examples", "mode", c->examples_mode));
     if (c->negatives_count || c->negatives_per != PER_EXAMPLE)
         return fail("train.loss = hierarchical draws no negatives: a word is told from all others by a tree; leave negatives.count "
@@ -194,8 +187,7 @@ static int check_loss(const struct config *c) {
     if (softmax && c->train_negative_weight == 0)
         return fail("train.negative_weight = 0 leaves a softmax nothing to tell a positive from; set it above 0");
     if (c->train_negative_power > 0 && c->train_negative_weight != 1)
-        return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; "
-                    "leave it at 1",
+        return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; leave it at 1",
                     c->train_negative_weight, c->train_negative_power);
     int zeros = !strcmp(c->model_target_init, "zeros");
     if (is_cosine(c) && (zeros || !strcmp(c->model_context_init, "zeros")))
@@ -535,16 +527,13 @@ static int check_documents(const struct config *c) {
 static int check_pools(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
-        return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set "
-                    "negatives.per = example");
+        return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set negatives.per = example");
     int subwords = config_subwords(c).max > 0;
     if (subwords && c->examples_mode != MODE_WINDOW && c->examples_mode != MODE_CBOW)
-        return fail("examples.subwords = %s works with examples.mode = window and cbow only, and it is %s; set examples.subwords = "
-                    "none",
+        return fail("examples.subwords = %s works with examples.mode = window and cbow only, and it is %s; set examples.subwords = none",
                     c->examples_subwords, mode);
     if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW && !subwords)
-        return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode "
-                    "is %s",
+        return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode is %s",
                     mode);
     if (c->examples_pooled_gradient == POOLED_SUM && c->examples_mode != MODE_CBOW)
         return fail("examples.pooled_gradient = sum works with examples.mode = cbow only, and the mode is %s", mode);
@@ -633,8 +622,7 @@ static int check_shared(const struct config *c) {
     int triples = c->examples_mode == MODE_TRIPLE;
     if (c->negatives_per != PER_BATCH) return 0;
     if (!triples && (c->examples_mode != MODE_USER || c->examples_targets != TARGETS_ALL))
-        return fail("negatives.per = batch works with examples.mode = triple, and with user and examples.targets = all, and they are %s "
-                    "and %s",
+        return fail("negatives.per = batch works with examples.mode = triple, and with user and examples.targets = all, and they are %s and %s",
                     config_choice_name("examples", "mode", c->examples_mode),
                     config_choice_name("examples", "targets", c->examples_targets));
     if (c->train_loss != LOSS_SOFTMAX && c->train_loss != LOSS_LOGISTIC)
@@ -661,8 +649,7 @@ static int check_draws(const struct config *c) {
             "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
     if (c->examples_targets == TARGETS_ALL && c->examples_mode != MODE_LIST && c->examples_mode != MODE_USER)
-        return fail("examples.targets = all makes an example of each item of a list: it works with examples.mode = list and user "
-                    "only, and it is %s",
+        return fail("examples.targets = all makes an example of each item of a list: it works with examples.mode = list and user only, and it is %s",
                     mode);
     if (config_is_by_item(c) && check_by_item(c)) return -1;
     if (c->examples_targets == TARGETS_NEW && (c->train_freeze != FREEZE_KNOWN || c->examples_mode != MODE_LIST))
@@ -677,8 +664,7 @@ static int check_draws(const struct config *c) {
         return fail("examples.positives = %" PRIu64 " is for lists: a window's positives are all of its words, and examples.mode is %s; leave it out",
                     c->examples_positives, mode);
     if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
-        return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
-                    "one of the two");
+        return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set one of the two");
     return 0;
 }
 
@@ -704,8 +690,7 @@ static int check_optimizer(const struct config *c) {
 /* Refuses keys for several GPUs in a run that does not have several GPUs. */
 static int check_gpus(const struct config *c) {
     if (c->device_gpus < 2 && c->device_share != SHARE_AUTO)
-        return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64
-                    ": set it to their number, or leave device.share out",
+        return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64 ": set it to their number, or leave device.share out",
                     config_choice_name("device", "share", c->device_share), c->device_gpus);
     if (c->train_merge_every == COUNT_AUTO || (c->device_gpus > 1 && c->device_share != SHARE_COLUMNS)) return 0;
     return fail("train.merge_every = %" PRIu64 " is for copies of the tables on several GPUs, and %s: leave train.merge_every out",

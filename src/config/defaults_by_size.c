@@ -43,7 +43,7 @@ static const char *const count_names[SIZED_COUNTS] = {
     [PER_NODE] = "arcs per node",
     [ENTITIES] = "entities",
     [TRIPLES] = "triples",
-    [RELATIONS] = "relations and reciprocals",
+    [RELATIONS] = "rows of relations (a reciprocal has one, too)",
     [PER_NEGATIVE] = "entities per negative",
     [EFFORT] = "train.effort",
     [SHARED] = "negatives.per",
@@ -201,14 +201,6 @@ static int is_first(const struct sized_default *row) {
     return 1;
 }
 
-/* Among the rows with the key and kind of data of `first`, returns the last one whose bounds are all met, or NULL. */
-static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
-    const struct sized_default *found = NULL;
-    for (const struct sized_default *row = first; row < table + ROWS; row++)
-        if (row->data == first->data && is_key(row, first->section, first->key) && holds(row, size, c)) found = row;
-    return found;
-}
-
 static int is_plain(const struct sized_default *row) {
     return row->value && !*row->value;
 }
@@ -230,7 +222,9 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
     *chosen = 0;
     for (const struct sized_default *first = table; first < table + ROWS; first++) {
         if (!is_first(first) || !may_choose(config, first)) continue;
-        const struct sized_default *row = row_for(first, size, config);
+        const struct sized_default *row = NULL; /* the last row with the key and kind of data of `first` whose bounds are all met */
+        for (const struct sized_default *other = first; other < table + ROWS; other++)
+            if (other->data == first->data && is_key(other, first->section, first->key) && holds(other, size, config)) row = other;
         if (row && !is_plain(row) && choose(config, row, size, chosen)) return -1;
     }
     return 0;

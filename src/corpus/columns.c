@@ -215,8 +215,10 @@ static int refuse_count(const struct table_line *line, const struct columns_form
     if (form->named)
         return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s are columns %s", path, number, count, count == 1 ? "" : "s", wanted, where);
     if (row->number) text_add(wanted, sizeof wanted, names, "[, %s]", row->names[COLUMN_VALUE]);
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s", path, number, count, count == 1 ? "" : "s",
-                columns_separator_name(form->separator), wanted);
+    uint64_t shown = count < COLUMNS_READ ? count : COLUMNS_READ;
+    shown = shown ? (uint64_t)(line->word[shown - 1] + line->length[shown - 1] - line->word[0]) : 0;
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s: %.*s", path, number, count, count == 1 ? "" : "s",
+                columns_separator_name(form->separator), wanted, text_shown(shown), shown ? line->word[0] : "");
 }
 
 int columns_check(const struct table_line *line, const struct columns_form *form, enum look_rows rows, const char *path,

@@ -113,16 +113,12 @@ static int sort_events(struct events *e) {
 
 /* ---- sources ---- */
 
-static uint64_t units_of(const struct cooccur *c, uint64_t event) {
-    return c->weight[event & (((uint64_t)1 << c->distance_bits) - 1)];
-}
-
 /* Moves a source to its next pair. Returns 1; 0 at its end; -1 after fail(). */
 static int advance(const struct cooccur *c, struct source *s) {
     if (s->at == s->count) return 0;
     if (s->events) {
         uint64_t key = s->events[s->at] >> c->distance_bits, units = 0;
-        do units += units_of(c, s->events[s->at++]);
+        do units += c->weight[s->events[s->at++] & (((uint64_t)1 << c->distance_bits) - 1)];
         while (s->at < s->count && s->events[s->at] >> c->distance_bits == key);
         s->head = (struct counted){key, units};
         return 1;
@@ -207,15 +203,9 @@ static int count_text(void *context, unsigned worker) {
     const uint64_t *starts = c->text.starts;
     uint64_t first, end;
     while (!interrupt_check() && pool_take(&c->taken, c->text.tokens, POSITIONS, &first, &end)) {
-        uint64_t low = 0, high = c->text.sentences; /* the sentence of `first` */
-        while (high - low > 1) {
-            uint64_t middle = low + (high - low) / 2;
-            if (starts[middle] <= first) low = middle;
-            else high = middle;
-        }
-        for (; first < end; low++) {
-            uint64_t stop = starts[low + 1] < end ? starts[low + 1] : end;
-            if (count_positions(c, &c->events[worker], starts[low], first, stop)) return -1;
+        for (uint64_t i = mem_first_from(starts, c->text.sentences, sizeof *starts, first + 1) - 1; first < end; i++) { /* the sentence of `first` */
+            uint64_t stop = starts[i + 1] < end ? starts[i + 1] : end;
+            if (count_positions(c, &c->events[worker], starts[i], first, stop)) return -1;
             first = stop;
         }
     }
@@ -353,14 +343,8 @@ static int next_pair(struct merge *m, struct cooccur_pair *pair) {
 
 /* Returns the index of the first event in this row or a later one. */
 static uint64_t first_event(const struct cooccur *c, const struct events *e, uint64_t row) {
-    uint64_t low = 0, high = e->count;
-    unsigned shift = c->bits + c->distance_bits;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (e->keys[middle] >> shift < row) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    if (row >> c->bits) return e->count; /* past the last row, whose key has no room in 64 bits */
+    return mem_first_from(e->keys, e->count, sizeof *e->keys, row << (c->bits + c->distance_bits));
 }
 
 static int merge_block(const struct cooccur *c, struct block *b) {

@@ -11,7 +11,6 @@
 #include "numbered.h"
 #include "reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -181,8 +180,7 @@ static int add_path(struct corpus *corpus, const char *path) {
     if (stat(path, &about)) return fail_system("open", path);
     if (S_ISREG(about.st_mode)) return add_file(corpus, path, NULL);
     if (!S_ISDIR(about.st_mode))
-        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes "
-                    "only - is kept",
+        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes only - is kept",
                     path);
     if (add_directory(corpus, path)) return -1;
     return corpus->count > before ? 0 : fail("directory '%s' holds no file", path);
@@ -291,8 +289,7 @@ int corpus_check_unchanged(const struct corpus *corpus) {
         struct stat now;
         if (stat(file->path, &now)) return fail_system("look at", file->path);
         if ((uint64_t)now.st_size != file->size)
-            return fail("'%s' was changed while it was read: it had %" PRIu64 " bytes and has %" PRIu64
-                        "; train when nothing writes to it",
+            return fail("'%s' was changed while it was read: it had %" PRIu64 " bytes and has %" PRIu64 "; train when nothing writes to it",
                         file->path, file->size, (uint64_t)now.st_size);
         if ((uint64_t)now.st_mtim.tv_sec != file->modified[0] || (uint64_t)now.st_mtim.tv_nsec != file->modified[1])
             return fail("'%s' was written to while it was read; train when nothing writes to it", file->path);
@@ -558,8 +555,7 @@ static int look_at_file(struct corpus *corpus, struct corpus_file *file) {
     const char *doubt = file->front.look.doubt;
     if (*doubt && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, doubt);
     if (file->front.bad_line && !corpus->said_encoding++)
-        remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
-               "changes Latin-1)",
+        remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 changes Latin-1)",
                file->front.bad_line, file->name);
     const char *said = file->front.look.said;
     if (!*said || !strcmp(said, corpus->said)) return 0; /* the file before had the same format */

@@ -9,7 +9,6 @@
 #include "base/text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>
 

@@ -881,8 +881,7 @@ static int nothing_left(const struct encoding *encoding) {
                     encoding->options->path, encoding->vocab->size);
     if (corpus_formats[encoding->options->format].targets)
         return fail(
-            "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
-            " words",
+            "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64 " words",
             encoding->options->path, encoding->vocab->size);
     return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->options->path,
                 encoding->vocab->size);

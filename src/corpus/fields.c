@@ -69,9 +69,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     uint64_t length = columns->length[column];
     if (weights == WEIGHTS_AUTO && !is_number) return 0;
     if (weights == WEIGHTS_AUTO)
-        return fail("'%s' line %" PRIu64
-                    ": the edge has a weight, '%.*s', and not all of the first edges have one; set "
-                    "graph.weights to yes or no",
+        return fail("'%s' line %" PRIu64 ": the edge has a weight, '%.*s', and not all of the first edges have one; set graph.weights to yes or no",
                     path, line, text_shown(length), word);
     if (is_number && !edges_weight(value, weight)) return 0;
     return fail("'%s' line %" PRIu64 ": the weight '%.*s' is not a positive finite number%s%s", path, line,
@@ -253,12 +251,60 @@ static const char *read_term(const char *at, const char *end, const char **term,
     return stop + bracket;
 }
 
+/* Reads the escape at the backslash text[0]. Returns its length, and stores its character; 0 if N-Triples have no such escape. */
+static unsigned read_escape(const char *text, uint64_t left, int literal, unsigned long *character) {
+    static const char letters[] = "tbnrf\"'\\", bytes[] = "\t\b\n\r\f\"'\\";
+    const char *letter = left > 1 && text[1] && literal ? strchr(letters, text[1]) : NULL;
+    if (letter) return *character = (unsigned long)bytes[letter - letters], 2;
+    unsigned digits = left < 2 ? 0 : text[1] == 'u' ? 4 : text[1] == 'U' ? 8 : 0;
+    char number[9] = "";
+    if (!digits || left < 2 + digits) return 0;
+    memcpy(number, text + 2, digits);
+    if (strspn(number, "0123456789abcdefABCDEF") < digits) return 0;
+    *character = strtoul(number, NULL, 16);
+    return *character > 0x10FFFF || (*character >= 0xD800 && *character <= 0xDFFF) ? 0 : 2 + digits;
+}
+
+/* Writes a character as 1 to 4 bytes of UTF-8, which are no more than its escape has. Returns their number. */
+static unsigned put_character(char *out, unsigned long character) {
+    unsigned length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    static const unsigned char first[] = {[1] = 0, [2] = 0xC0, [3] = 0xE0, [4] = 0xF0};
+    for (unsigned i = length; --i; character >>= 6) out[i] = (char)(0x80 | (character & 0x3F));
+    *out = (char)(first[length] | character);
+    return length;
+}
+
+/* Replaces the escapes of a term by their characters, in place. An escape of a NUL, a tab or a line's end, which no name may contain, stays as it is
+ * written. Returns 0, or -1, and leaves the term as it is, if N-Triples have no such escape. */
+static int decode_escapes(char *term, uint64_t *length, int literal) {
+    const char *at = memchr(term, '\\', *length), *end = term + *length;
+    unsigned long character;
+    unsigned of;
+    for (const char *next = at; next; next = memchr(next + of, '\\', (size_t)(end - next - of)))
+        if (!(of = read_escape(next, (uint64_t)(end - next), literal, &character))) return -1;
+    if (!at) return 0;
+    char *out = term + (at - term);
+    while (at < end) {
+        of = *at == '\\' ? read_escape(at, (uint64_t)(end - at), literal, &character) : 1;
+        if (of == 1 || !character || (character < 128 && token_has_break(&(char){(char)character}, 1))) {
+            memmove(out, at, of);
+            out += of;
+        } else {
+            out += put_character(out, character);
+        }
+        at += of;
+    }
+    *length = (uint64_t)(out - term);
+    return 0;
+}
+
 /* Reads the terms of a line of N-Triples that is not a comment. literals: 1: literals are names, which no tab can be part of. Returns 0, or -1
  * after fail(). */
 static int read_ntriple(const char *at, const char *end, const char *path, int literals, struct corpus_left *left, struct triple_line *triple) {
-    const char *graph;
+    const char *graph, *line = at, *shown = end;
     uint64_t length;
     int count = 0;
+    while (shown > line && token_is_white(shown[-1])) shown--;
     for (; count < TRIPLE_TERMS; count++) {
         const char *after = read_term(pass_white(at, end), end, &triple->term[count], &triple->length[count]);
         if (!after) break;
@@ -269,13 +315,17 @@ static int read_ntriple(const char *at, const char *end, const char *path, int l
     at = pass_white(after ? after : at, end);
     const char *rest = at < end && *at == '.' ? pass_white(at + 1, end) : NULL;
     if (count < TRIPLE_TERMS || !rest || (rest < end && *rest != '#'))
-        return fail("'%s' line %" PRIu64 ": no triple of N-Triples; wanted <subject> <predicate> <object> and a dot", path,
-                    triple->line);
+        return fail("'%s' line %" PRIu64 ": no triple of N-Triples: %.*s; wanted <subject> <predicate> <object> and a dot", path, triple->line,
+                    text_shown((uint64_t)(shown - line)), line);
     for (int i = 0; i < TRIPLE_TERMS; i++) {
         int is_name = literals || i != TRIPLE_TAIL || *triple->term[i] != '"';
         if (!triple->length[i] || (is_name && token_has_break(triple->term[i], triple->length[i])))
             return fail("'%s' line %" PRIu64 ": its %s %s", path, triple->line, names[i],
                         triple->length[i] ? "has a tab in it" : "is empty");
+        int iri = triple->term[i] > line && triple->term[i][-1] == '<', literal = !iri && *triple->term[i] == '"';
+        if (is_name && (iri || literal) && decode_escapes((char *)triple->term[i], &triple->length[i], literal)) /* a blank node's label has none */
+            return fail("'%s' line %" PRIu64 ": its %s has an escape that N-Triples do not have: %.*s; wanted \\uXXXX or \\UXXXXXXXX, and in "
+                        "literals also \\t \\b \\n \\r \\f \\\" \\' \\\\", path, triple->line, names[i], text_shown(triple->length[i]), triple->term[i]);
     }
     return 0;
 }

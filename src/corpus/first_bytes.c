@@ -95,20 +95,6 @@ struct controls {
     uint64_t count, kinds, zeros[2];
 };
 
-static struct controls count_controls(const char *bytes, uint64_t length) {
-    struct controls controls = {.count = 0};
-    unsigned char seen[128] = {0};
-    for (uint64_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        if (!is_control(byte)) continue;
-        controls.count++;
-        controls.kinds += !seen[byte];
-        seen[byte] = 1;
-        if (!byte) controls.zeros[i & 1]++;
-    }
-    return controls;
-}
-
 /* Limits above which bytes are binary. Of random bytes 9 in 100 are control characters, of all 24 kinds; arrays and programs contain even more. A
  * text may contain a few kinds of them, even often. */
 enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
@@ -145,13 +131,20 @@ int kind_check_format(const char *path, const char *bytes, uint64_t length, int 
 
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds) {
     if (kind_check_format(path, bytes, length, holds)) return -1;
-    struct controls controls = count_controls(bytes, length);
+    struct controls controls = {.count = 0};
+    unsigned char seen[128] = {0};
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (!is_control(byte)) continue;
+        controls.count++;
+        controls.kinds += !seen[byte];
+        seen[byte] = 1;
+        if (!byte) controls.zeros[i & 1]++;
+    }
     const char *wide = wide_encoding(bytes, length, &controls);
     if (wide) return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide, wide);
     if (!are_of_no_text(&controls, length)) return 0;
-    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
-                " bytes are control characters; wanted lines of text, lists or "
-                "pairs",
+    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64 " bytes are control characters; wanted lines of text, lists or pairs",
                 path, verb_of(holds), controls.count, length);
 }
 
@@ -162,18 +155,6 @@ struct beginning {
     uint64_t length;
     int whole; /* 1: `bytes` is the whole file */
 };
-
-static int fill_head(struct beginning *file) {
-    file->length = 0;
-    while (file->length < FIRST_BYTES) {
-        int64_t n = reader_read(&file->reader, file->bytes + file->length, FIRST_BYTES - file->length);
-        if (n < 0) return -1;
-        file->whole = n == 0;
-        if (file->whole) return 0;
-        file->length += (uint64_t)n;
-    }
-    return 0;
-}
 
 /* Returns 1 if the rest of the file has an LF, otherwise 0; -1 after fail(). */
 static int has_newline(struct reader *reader) {
@@ -233,7 +214,15 @@ static int beginning_open(struct beginning *file, const char *path, const char *
     *file = (struct beginning){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
     if (!file->bytes || reader_open(&file->reader, path, 1, NULL)) return -1;
     file->reader.path = name;
-    return fill_head(file);
+    file->length = 0;
+    while (file->length < FIRST_BYTES) {
+        int64_t n = reader_read(&file->reader, file->bytes + file->length, FIRST_BYTES - file->length);
+        if (n < 0) return -1;
+        file->whole = n == 0;
+        if (file->whole) return 0;
+        file->length += (uint64_t)n;
+    }
+    return 0;
 }
 
 static void beginning_close(struct beginning *file) {

@@ -89,10 +89,6 @@ static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
     return group * source->shape.group + member;
 }
 
-static uint64_t draw_anywhere(const struct line_source *source, uint64_t bits) {
-    return row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
-}
-
 static uint64_t draw_member(const struct line_source *source, uint64_t group, uint64_t bits) {
     uint64_t rows = group + 1 == source->groups ? source->last : source->group;
     return group * source->shape.group + powers_floor(&source->powers, draw_below(bits, rows)) - 1;
@@ -110,17 +106,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     }
     uint64_t bits = draw_pair(drawn, 1);
     if (choice - shape->series_share < shape->group_share) return (uint32_t)draw_member(source, groups[drawn.word[1] >> 30], bits);
-    return (uint32_t)draw_anywhere(source, bits);
-}
-
-/* Draws the line's four groups, which may be equal. A token that is drawn from the line's groups is drawn from each of them with probability 1/4. */
-static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
-    struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
-    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;
-    if (source->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
-    if (source->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
-    if (source->options->kind == GENERATE_PAPERS)
-        for (int i = 0; i < 4; i++) groups[i] = target / source->shape.group;
+    return (uint32_t)row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
 }
 
 /* ---- edges ---- */
@@ -129,40 +115,30 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
  * (.05). */
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
-/* Draws two node numbers of `bits` bits each. */
-static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits,
-                           uint64_t ends[2]) {
-    struct draw4 drawn = {{0}};
-    ends[0] = ends[1] = 0;
-    for (unsigned bit = 0; bit < bits; bit++) {
-        if (bit % BITS_A_DRAW == 0) drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
-        uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
-        ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
-        ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;
-    }
-}
-
-/* Draws an edge. Draws again after a self-loop or a number that no node has. */
-static void draw_edge(const struct generate_options *options, uint64_t number, struct drawn_line *line) {
-    unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
-    uint64_t ends[2] = {0, 0}, rows = options->rows;
-    for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-        draw_quadrants(options, number, attempt, bits, ends);
-        if (ends[0] != ends[1] && ends[0] < rows && ends[1] < rows) break;
-    }
-    ends[0] %= rows;
-    ends[1] %= rows;
-    line->target = (uint32_t)ends[0];
-    line->rows[0] = (uint32_t)(ends[0] == ends[1] ? (ends[1] + 1) % rows : ends[1]);
-    line->count = 1;
-}
-
 /* ---- lines ---- */
 
 static void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     if (options->kind == GENERATE_GRAPH) {
-        draw_edge(options, number, line);
+        /* An edge is drawn again after a self-loop or a number that no node has. */
+        unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
+        uint64_t ends[2] = {0, 0}, rows = options->rows;
+        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+            struct draw4 drawn = {{0}};
+            ends[0] = ends[1] = 0;
+            for (unsigned bit = 0; bit < bits; bit++) {
+                if (bit % BITS_A_DRAW == 0) drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
+                uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
+                ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
+                ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;
+            }
+            if (ends[0] != ends[1] && ends[0] < rows && ends[1] < rows) break;
+        }
+        ends[0] %= rows;
+        ends[1] %= rows;
+        line->target = (uint32_t)ends[0];
+        line->rows[0] = (uint32_t)(ends[0] == ends[1] ? (ends[1] + 1) % rows : ends[1]);
+        line->count = 1;
         return;
     }
     if (options->kind == GENERATE_TRIPLES) {
@@ -177,7 +153,13 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
     int repeats = options->kind == GENERATE_WORDS, papers = options->kind == GENERATE_PAPERS;
     line->count = 0;
     line->target = papers ? (uint32_t)shuffle_at(&source->order, number % options->rows) : 0;
-    draw_groups(source, number, line->target, groups);
+    /* The line's four groups may be equal. A token that is drawn from them is drawn from each with probability 1/4. */
+    struct draw4 of_groups = draw_at(options->seed, DRAW_GENERATE, number, 0, 1);
+    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)of_groups.word[i] * source->groups >> 32;
+    if (source->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
+    if (source->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
+    if (source->options->kind == GENERATE_PAPERS)
+        for (int i = 0; i < 4; i++) groups[i] = line->target / source->shape.group;
     for (uint32_t slot = 0; slot < length; slot++)
         for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
             struct draw4 token = draw_at(options->seed, DRAW_GENERATE, number, 1, slot + (attempt << 16));
@@ -455,17 +437,6 @@ static int put_ids(void *context, const struct piece *piece) {
 
 enum { LOW_COUNTS = 1 << 16 };
 
-struct ranked {
-    uint64_t count;
-    uint32_t row;
-};
-
-static int by_rank(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    if (x->count != y->count) return x->count < y->count ? 1 : -1;
-    return x->row < y->row ? -1 : 1;
-}
-
 /* Sorts rows by falling count; rows with equal counts by number. The few rows with high counts are sorted by qsort(), the many others by a
  * counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
@@ -475,7 +446,7 @@ static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *ro
     for (uint64_t row = 0; row < size; row++)
         if (counts[row] >= LOW_COUNTS) high++;
         else places[counts[row]]++;
-    OWNED struct ranked *top = mem_alloc(high, sizeof *top, "ranking");
+    OWNED struct mem_counted *top = mem_alloc(high, sizeof *top, "ranking");
     if (!top) return -1;
     uint64_t at = high;
     for (uint64_t count = LOW_COUNTS; count-- > 0;) {
@@ -485,10 +456,10 @@ static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *ro
     }
     high = 0;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS) top[high++] = (struct ranked){counts[row], (uint32_t)row};
+        if (counts[row] >= LOW_COUNTS) top[high++] = (struct mem_counted){counts[row], (uint32_t)row};
         else rows[places[counts[row]]++] = (uint32_t)row;
-    qsort(top, high, sizeof *top, by_rank);
-    for (uint64_t i = 0; i < high; i++) rows[i] = top[i].row;
+    qsort(top, high, sizeof *top, mem_by_falling_count);
+    for (uint64_t i = 0; i < high; i++) rows[i] = top[i].id;
     return 0;
 }
 
@@ -549,8 +520,7 @@ int generate_write(const struct generate_options *options, const char *path, str
         if ((paths[i] = mem_alloc(strlen(path) + strlen(endings[i]) + 1, 1, "a path"))) sprintf(paths[i], "%s%s", path, endings[i]);
         else result = -1;
     if (!result && (options->rows < least || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
-        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64
-                      " to %u, lines from 1 to 2^48 - 1",
+        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64 " to %u, lines from 1 to 2^48 - 1",
                       options->rows, options->lists, least, WORDS_MOST);
     if (!result && triples &&
         (!options->groups || options->groups % TYPE_GROUPS || options->groups > options->rows || options->groups / TYPE_GROUPS > options->relations))

@@ -214,16 +214,6 @@ static void put_keys(struct graph_sort *sort, uint32_t *neighbours, union arc_va
     }
 }
 
-static int by_weight(const void *a, const void *b) {
-    float x = ((const union arc_value *)a)->weight, y = ((const union arc_value *)b)->weight;
-    return (x > y) - (x < y);
-}
-
-static int by_label(const void *a, const void *b) {
-    uint32_t x = ((const union arc_value *)a)->label, y = ((const union arc_value *)b)->label;
-    return (x > y) - (x < y);
-}
-
 /* Joins arcs of a row that lead to the same neighbour: into one with the sum of their weights or, if they have labels, into one for each label.
  * Fails if a sum is too large for a float. */
 static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, union arc_value *values, uint64_t rows) {
@@ -234,7 +224,7 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, union arc
             uint32_t neighbour = neighbours[at];
             for (stop = at + 1; stop < sort->ends[row] && neighbours[stop] == neighbour;) stop++;
             double sum = 0; /* added from the smallest weight up, so the sum does not depend on the arcs' order */
-            if (values && stop - at > 1) qsort(values + at, stop - at, sizeof *values, sort->labelled ? by_label : by_weight);
+            if (values && stop - at > 1) qsort(values + at, stop - at, sizeof *values, sort->labelled ? mem_by_id : mem_by_float);
             INVARIANT(to <= at);
             for (uint64_t i = at; i < stop && sort->labelled; i++)
                 if (i == at || values[i].label != values[to - 1].label) neighbours[to] = neighbour, values[to++] = values[i];
@@ -621,12 +611,6 @@ uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *voca
     return XXH3_64bits(facts, sizeof facts);
 }
 
-/* Returns 1 if each node's count is its number of arcs: edges lead both ways, each of their nodes has a row of its own, and nothing but this
- * corpus was counted. Words of triples include self-loops and relations. */
-static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
-    return !options->walked && numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
-}
-
 int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
                const struct corpus_options *options, struct pool *pool) {
     struct graph_wanted wanted = {.corpus = corpus_gathered(corpus) ? "the data" : options->path,
@@ -654,7 +638,10 @@ int graph_make(struct graph *graph, const char *path, struct corpus *corpus, con
                               .stride = fields,
                               .weight_stride = fields,
                               .count = numbered->count / fields};
-        if (counts_are_degrees(options, numbered, vocab)) edges.degrees = vocab;
+        /* Each node's count is its number of arcs if edges lead both ways, each of their nodes has a row of its own, and nothing but this corpus was
+         * counted. Words of triples include self-loops and relations. */
+        if (!options->walked && numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens)
+            edges.degrees = vocab;
         result = graph_write(path, &wanted, &edges, pool, &left);
         if (!result && triples && left.lost)
             remark("left out   %s of %s triples, of which a term is not in the vocabulary", text_of_count(lost, left.lost),

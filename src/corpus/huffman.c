@@ -21,17 +21,6 @@ struct making {
 
 /* ---- the order of the leaves ---- */
 
-struct ranked {
-    uint64_t count;
-    uint32_t word;
-};
-
-static int by_falling_count(const void *one, const void *other) {
-    const struct ranked *a = one, *b = other;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    return a->word < b->word ? -1 : 1;
-}
-
 /* Fills m->count; a word counts at least once: otherwise words that do not occur would form a chain of as many nodes. Sorts the leaves by count,
  * unless ids are ranks of frequency already (corpus.order). */
 static int order_leaves(struct making *m, const uint64_t *counts) {
@@ -39,11 +28,11 @@ static int order_leaves(struct making *m, const uint64_t *counts) {
     for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
     for (uint64_t i = 0; i < m->words; i++) m->count[i] = counts[i] ? counts[i] : 1;
     if (sorted) return 0;
-    OWNED struct ranked *all = mem_alloc(m->words, sizeof *all, what);
+    OWNED struct mem_counted *all = mem_alloc(m->words, sizeof *all, what);
     m->leaf = mem_alloc(m->words, sizeof *m->leaf, what);
-    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) all[i] = (struct ranked){counts[i], (uint32_t)i};
-    if (all && m->leaf) qsort(all, m->words, sizeof *all, by_falling_count);
-    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = all[i].count ? all[i].count : 1, m->leaf[i] = all[i].word;
+    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) all[i] = (struct mem_counted){counts[i], (uint32_t)i};
+    if (all && m->leaf) qsort(all, m->words, sizeof *all, mem_by_falling_count);
+    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = all[i].count ? all[i].count : 1, m->leaf[i] = all[i].id;
     return m->leaf ? 0 : -1;
 }
 

@@ -230,12 +230,6 @@ struct checking {
     atomic_int senseless;
 };
 
-static int ids_have_rows(const struct idstream *stream, uint64_t first, uint64_t end, uint64_t rows) {
-    uint32_t highest = 0;
-    for (uint64_t i = first; i < end; i++) highest = stream->ids[i] > highest ? stream->ids[i] : highest;
-    return first >= end || highest < rows;
-}
-
 static int weights_are_sound(const struct idstream *stream, uint64_t first, uint64_t end) {
     int sound = 1;
     for (uint64_t i = first; i < end; i++) sound &= stream->weights[i] >= 0 && stream->weights[i] <= FLT_MAX;
@@ -268,7 +262,9 @@ static void look_at_piece(void *context, uint64_t from, uint64_t to) {
     const struct idstream *stream = c->stream;
     uint64_t first, end;
     items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
-    int sense = ids_have_rows(stream, first, end, c->rows);
+    uint32_t highest = 0;
+    for (uint64_t i = first; i < end; i++) highest = stream->ids[i] > highest ? stream->ids[i] : highest;
+    int sense = first >= end || highest < c->rows;
     if (stream->weights) {
         items_behind(items_bytes(stream->tokens, 0), from, to, sizeof *stream->weights, stream->tokens, &first, &end);
         sense &= weights_are_sound(stream, first, end);
@@ -282,8 +278,7 @@ static void look_at_piece(void *context, uint64_t from, uint64_t to) {
 static int say_senseless(const struct idstream *stream, const char *path, uint64_t rows) {
     for (uint64_t i = 0; i < stream->tokens; i++)
         if (stream->ids[i] >= rows)
-            return fail("id stream '%s' holds id %" PRIu32 " as token %" PRIu64 ", and the vocabulary has %" PRIu64
-                        " words, the first of id 0",
+            return fail("id stream '%s' holds id %" PRIu32 " as token %" PRIu64 ", and the vocabulary has %" PRIu64 " words, the first of id 0",
                         path, stream->ids[i], i, rows);
     for (uint64_t i = 0; i < stream->tokens && stream->weights; i++)
         if (!weights_are_sound(stream, i, i + 1))

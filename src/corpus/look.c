@@ -942,6 +942,19 @@ static int refuse_columns(struct looking *l, const char *why) {
                 triples ? "2," : "");
 }
 
+/* Fails if a line has more fields than the first one. Called where the widest lines cannot be understood. */
+static int refuse_wider(struct looking *l) {
+    const struct columns_form *form = &l->look->form;
+    uint64_t first = (uint64_t)l->has_header, count = l->lines.count > first ? part_line(&l->lines.line[first], form).count : 0;
+    for (uint64_t i = first + 1; i < l->lines.count && !l->typed; i++) {
+        uint64_t found = part_line(&l->lines.line[i], form).count;
+        if (found <= count) continue;
+        return fail("%s: %" PRIu64 " fields with %s between; the first line%s %" PRIu64 ": %.*s", where_is(l, i), found,
+                    columns_separator_name(form->separator), i - first > 1 ? "s have" : " has", count, SHOWN(&l->lines.line[i]));
+    }
+    return 0;
+}
+
 /* Finds the column of an entry of corpus.columns: a number, from 1, or a name in the header. Returns 0; 1 if the file lacks it but may
  * (look_keys.hints); -1 after fail(). */
 static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
@@ -959,8 +972,7 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
     }
     if (l->keys->hints) return 1;
     if (!l->has_header)
-        return fail("%s has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or "
-                    "corpus.header = yes",
+        return fail("%s has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or corpus.header = yes",
                     l->name, text);
     return fail("%s: no column of its header is called '%s' (corpus.columns): %.*s", l->name, text, SHOWN(&l->lines.line[0]));
 }
@@ -1015,16 +1027,6 @@ static int take_given(const struct looking *l) {
     return 0;
 }
 
-static void take_named(const struct looking *l) {
-    struct columns_form *form = &l->look->form;
-    unsigned shift = (unsigned)l->is_shifted, a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
-    unsigned value = find_named(l, COLUMN_VALUE, b);
-    form->column[COLUMN_A] = (uint8_t)(a + shift);
-    form->column[COLUMN_B] = (uint8_t)(b + shift);
-    form->column[COLUMN_VALUE] = (uint8_t)(value == NO_COLUMN || value == a ? NO_COLUMN : value + shift);
-    form->named = 1;
-}
-
 /* Returns 1 if at least half of the column's fields are numbers (a field that is not a number then becomes an error when its line is read), or if
  * the file has only a header. */
 static int has_numbers(const struct looking *l, unsigned column) {
@@ -1067,6 +1069,7 @@ enum { POSITIONS_MOST = 4 }; /* tables without column names: most columns with w
 /* Fails because the third column is not numbers. It is not ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(struct looking *l) {
     uint64_t line = l->has_header && l->lines.count > 1;
+    if (refuse_wider(l)) return -1;
     if (l->rows == LOOK_EDGES)
         return fail("%s: '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
                     "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
@@ -1111,8 +1114,7 @@ static int take_last_label(struct looking *l) {
     while (flags < last && flags < COLUMNS_READ && l->columns.column[flags].flags == l->columns.lines) flags++;
     if (flags < last && flags < COLUMNS_READ) return 0;
     if (last >= COLUMNS_READ || l->columns.column[last].flags == l->columns.lines)
-        return fail("%s: %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label "
-                    "(awk '{print $1, $NF}')",
+        return fail("%s: %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label (awk '{print $1, $NF}')",
                     where_is(l, 0), last >= COLUMNS_READ ? last - 1 : last);
     l->look->form.column[COLUMN_B] = (uint8_t)last;
     l->look->form.named = 1;
@@ -1214,7 +1216,7 @@ static int take_triple(struct looking *l, unsigned index) {
         return fail("%s: %" PRIu64 " field%s%s%s%s; wanted head, relation, tail: %.*s", where_is(l, line), most, most == 1 ? "" : "s",
                     l->typed ? "" : " with ", l->typed ? "" : columns_separator_name(form->separator), l->typed ? "" : " between",
                     SHOWN(&l->lines.line[line]));
-    if (most > 3) return refuse_columns(l, "nothing tells which columns are wanted");
+    if (most > 3) return refuse_wider(l) ? -1 : refuse_columns(l, "nothing tells which columns are wanted");
     static const uint8_t columns[][COLUMN_MEANINGS] = {
         [ORDER_USUAL] = {[COLUMN_A] = 0, [COLUMN_VALUE] = 1, [COLUMN_B] = 2},
         [ORDER_RELATION_LAST] = {[COLUMN_A] = 0, [COLUMN_B] = 1, [COLUMN_VALUE] = 2},
@@ -1268,9 +1270,9 @@ static int take_positions(struct looking *l) {
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index) && !is_of_events(l, 2 + index)) return refuse_third(l);
     if (most <= POSITIONS_MOST) return 0;
-    return refuse_columns(l, l->rows == LOOK_EDGES && l->columns.least < l->columns.most
-                                 ? "lines differ in length, and corpus.format = adjacency reads a node and its neighbours"
-                                 : "nothing tells which columns are wanted");
+    if (l->rows == LOOK_EDGES && l->columns.least < l->columns.most)
+        return refuse_columns(l, "lines differ in length, and corpus.format = adjacency reads a node and its neighbours");
+    return refuse_wider(l) ? -1 : refuse_columns(l, "nothing tells which columns are wanted");
 }
 
 /* Sets the format to N-Triples, whose lines need no further examination. */
@@ -1298,7 +1300,12 @@ static int take_columns(struct looking *l) {
         if (result <= 0) return result;
     }
     if (l->has_header && names_both(l)) {
-        take_named(l);
+        unsigned shift = (unsigned)l->is_shifted, a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
+        unsigned value = find_named(l, COLUMN_VALUE, b);
+        form->column[COLUMN_A] = (uint8_t)(a + shift);
+        form->column[COLUMN_B] = (uint8_t)(b + shift);
+        form->column[COLUMN_VALUE] = (uint8_t)(value == NO_COLUMN || value == a ? NO_COLUMN : value + shift);
+        form->named = 1;
         return 0;
     }
     return take_positions(l);

@@ -81,16 +81,12 @@ void gathered_release(struct gathered *gathered) {
 
 /* ---- words ---- */
 
-static const char *what_of(const struct gathered *gathered, const struct gathered_words *words) {
-    int lists = words == &gathered->lists;
-    return lists && corpus_formats[gathered->options->format].triples ? "relation" : lists ? "name of a list" : "token";
-}
-
 /* Fails if the token cannot be a word: it is too long, contains a tab or a line end, or is no row's number with corpus.order = given. */
 static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
                       uint64_t length) {
     uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;
-    const char *what = what_of(gathered, words);
+    int lists = words == &gathered->lists;
+    const char *what = lists && corpus_formats[gathered->options->format].triples ? "relation" : lists ? "name of a list" : "token";
     if (length > most)
         return fail("the %s that begins with '%.*s' has %" PRIu64 " bytes, more than corpus.max_word = %" PRIu64, what,
                     text_shown(length), word, length, most);

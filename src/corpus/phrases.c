@@ -477,19 +477,6 @@ static int count_ranges(void *context, unsigned worker) {
     return result;
 }
 
-/* Sets the count of each compound word to the sum that add_compounds() made for the bigram of the same text. */
-static void share_counts(struct joining *j) {
-    j->totals.distinct = j->bigrams.distinct + j->alone;
-    for (uint64_t id = 0; id < j->vocab.words.size; id++) {
-        int64_t parts[2];
-        if (!j->counts[id] || j->flags[id] & CONNECTOR) continue;
-        if (j->flags[id] & COMPOUND)
-            j->counts[id] = bigrams_count(&j->bigrams, bigram_of_compound(j, (uint32_t)id, parts));
-        else
-            j->totals.distinct++;
-    }
-}
-
 static int count_bigrams(struct joining *j, struct pool *pool) {
     int more = 1;
     j->alone = 0;
@@ -500,7 +487,16 @@ static int count_bigrams(struct joining *j, struct pool *pool) {
             bigrams_next_sweep(&j->bigrams, j->options->min_count < BIGRAM_MOST ? (uint32_t)j->options->min_count : BIGRAM_MOST);
     }
     if (more) return -1;
-    share_counts(j);
+    /* Sets the count of each compound word to the sum that add_compounds() made for the bigram of the same text. */
+    j->totals.distinct = j->bigrams.distinct + j->alone;
+    for (uint64_t id = 0; id < j->vocab.words.size; id++) {
+        int64_t parts[2];
+        if (!j->counts[id] || j->flags[id] & CONNECTOR) continue;
+        if (j->flags[id] & COMPOUND)
+            j->counts[id] = bigrams_count(&j->bigrams, bigram_of_compound(j, (uint32_t)id, parts));
+        else
+            j->totals.distinct++;
+    }
     return 0;
 }
 

@@ -62,13 +62,7 @@ static int by_key(const void *a, const void *b) {
 
 /* Returns the index of the first question whose key is at least this one. */
 static uint64_t question_from(const struct planted_held_out *h, uint64_t key) {
-    uint64_t low = 0, high = 2 * h->count;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (h->questions[middle].key < key) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return mem_first_from(h->questions, 2 * h->count, sizeof *h->questions, key);
 }
 
 int planted_hold_out(struct planted_held_out *h, const struct planted *planted, uint64_t training, uint64_t count) {
@@ -104,16 +98,6 @@ static void sort_ahead(struct planted_held_out *h) {
     h->known = kept;
 }
 
-/* Adds a known answer. When there is no room, repeated ones are removed first, and then there is room for as many again. */
-static int add_ahead(struct planted_held_out *h, uint64_t answer) {
-    pthread_mutex_lock(&h->lock);
-    if (h->known == h->capacity) sort_ahead(h);
-    int result = mem_grow(&h->ahead, &h->capacity, 2 * h->known + 1, sizeof *h->ahead, "known answers");
-    if (!result) h->ahead[h->known++] = answer;
-    pthread_mutex_unlock(&h->lock);
-    return result;
-}
-
 /* Notes what a triple tells of the held-out triples: which of them it repeats, and which answers of their questions are known by it. own: its index
  * if it is held out itself; otherwise the number of held-out triples. */
 static int take_triple(struct planted_held_out *h, const struct planted_triple *triple, uint64_t own) {
@@ -131,7 +115,13 @@ static int take_triple(struct planted_held_out *h, const struct planted_triple *
             if (at % 2 != head) continue;
             if (answer == wanted && (own == h->count || own < at / 2)) h->repeated[at / 2] = 1;
             if (answer % groups != expected || (wanted % groups == expected && answer >= wanted)) continue;
-            if (add_ahead(h, at << 32 | answer / groups)) return -1;
+            /* When there is no room, repeated answers are removed first, and then there is room for as many again. */
+            pthread_mutex_lock(&h->lock);
+            if (h->known == h->capacity) sort_ahead(h);
+            int result = mem_grow(&h->ahead, &h->capacity, 2 * h->known + 1, sizeof *h->ahead, "known answers");
+            if (!result) h->ahead[h->known++] = at << 32 | answer / groups;
+            pthread_mutex_unlock(&h->lock);
+            if (result) return -1;
         }
     }
     return 0;
@@ -176,13 +166,8 @@ static double about(const struct planted *p, double mean) {
 static double reciprocal_rank(const struct planted_held_out *h, uint64_t at, const struct before *before) {
     const struct planted *p = h->planted;
     struct before left = *before;
-    uint64_t low = 0, high = h->known;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (h->ahead[middle] < at << 32) low = middle + 1;
-        else high = middle;
-    }
-    for (; low < h->known && h->ahead[low] >> 32 == at; low++) add_member(p, &left, (uint32_t)h->ahead[low], -1);
+    for (uint64_t i = mem_first_from(h->ahead, h->known, sizeof *h->ahead, at << 32); i < h->known && h->ahead[i] >> 32 == at; i++)
+        add_member(p, &left, (uint32_t)h->ahead[i], -1);
     if (p->rows <= RANK_ALL_MOST) return 1 / (1 + left.sampled);
     double sum = 0;
     for (int i = 0; i < POINTS; i++) sum += exp(left.logs[i]);

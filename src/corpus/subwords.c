@@ -146,17 +146,6 @@ static uint64_t number_named(struct subwords *s, int all) {
     return named;
 }
 
-static void count_named(const struct subwords *s, const struct vocab *vocab, struct named *named) {
-    for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++)
-        if (s->row_of[bucket] != WORDS_ABSENT) named[s->row_of[bucket]] = (struct named){0, (uint32_t)bucket, 0};
-    for (uint64_t i = 0; i < s->words; i++)
-        for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) {
-            struct named *one = &named[s->row_of[s->row[j]]];
-            one->count += vocab_count(vocab, i);
-            one->words++;
-        }
-}
-
 /* Gives rows to buckets: first to those in named[], in that order, then, if all buckets have rows, to the others in bucket order. Replaces the
  * bucket numbers in s->row by rows. */
 static int number_rows(struct subwords *s, const struct named *named) {
@@ -185,7 +174,14 @@ static int order_buckets(struct subwords *s, const struct vocab *vocab) {
                     WORDS_MOST);
     OWNED struct named *named = mem_alloc(s->named ? s->named : 1, sizeof *named, "the order of n-grams");
     if (!named) return -1;
-    count_named(s, vocab, named);
+    for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++)
+        if (s->row_of[bucket] != WORDS_ABSENT) named[s->row_of[bucket]] = (struct named){0, (uint32_t)bucket, 0};
+    for (uint64_t i = 0; i < s->words; i++)
+        for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) {
+            struct named *one = &named[s->row_of[s->row[j]]];
+            one->count += vocab_count(vocab, i);
+            one->words++;
+        }
     if (!s->form.in_order) qsort(named, s->named, sizeof *named, compare_named);
     return number_rows(s, named);
 }

@@ -538,18 +538,6 @@ static int add_up(void *context, unsigned worker) {
     return 0;
 }
 
-/* Computes the size of the list, and where in it each worker stores its words of each bucket. */
-static void begin_buckets(struct choosing *c) {
-    uint64_t sum = 0;
-    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
-        for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
-            uint64_t *start = &c->sums[worker].starts[bucket], count = *start;
-            *start = sum;
-            sum += count;
-        }
-    c->candidates.size = sum;
-}
-
 /* Stores the worker's words that will have rows in the list, each in its bucket. */
 static int put_in_buckets(void *context, unsigned worker) {
     struct choosing *c = context;
@@ -567,8 +555,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
     const char *format = corpus_formats[options->format].name;
     uint64_t length;
     if (!vocab->tokens && !isinf(options->min_rating))
-        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
-                    " bytes",
+        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64 " bytes",
                     options->path, options->min_rating, corpus_bytes);
     if (!vocab->tokens && !*options->path) /* a program's data, which has no name */
         return fail("the corpus that was given is empty: %s", corpus_formats[options->format].edges
@@ -599,7 +586,15 @@ static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
         c->vocab->tokens += sums->tokens;
         if (sums->top.count && (!top.count || by_count(&sums->top, &top))) top = sums->top;
     }
-    begin_buckets(c);
+    /* Computes the size of the list, and where in it each worker stores its words of each bucket. */
+    uint64_t sum = 0;
+    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
+        for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
+            uint64_t *start = &c->sums[worker].starts[bucket], count = *start;
+            *start = sum;
+            sum += count;
+        }
+    c->candidates.size = sum;
     return c->candidates.size ? 0 : no_word(c->counts, c->vocab, c->options, corpus_bytes, &top);
 }
 
@@ -1237,8 +1232,7 @@ static int fill_joined(struct vocab *out, const struct joining *joining) {
     uint64_t size = joining->items + joining->lists, length;
     int aged = 0;
     if (size > WORDS_MOST)
-        return fail("%" PRIu64 " words of the corpus and of train.from are more than the %u that ids can name; "
-                    "set train.from_words = drop",
+        return fail("%" PRIu64 " words of the corpus and of train.from are more than the %u that ids can name; set train.from_words = drop",
                     size, WORDS_MOST);
     if (vocab_reserve(out, size, joining->vocab->words.used + joining->older->words.used)) return -1;
     for (uint64_t row = 0; row < size; row++) {

@@ -10,7 +10,6 @@
 #include "scan.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,17 +380,13 @@ static int put_integer(struct worker *worker, struct side *side, uint32_t intege
     return put(worker, integer);
 }
 
-static int refuse_given(const struct worker *worker, const char *word, uint64_t length, uint64_t line) {
-    return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u", worker->block.path,
-                line, text_shown(length), word, WORDS_MOST - 1);
-}
-
 /* Notes a word that is not in the tally. Its number is found later, together with the numbers of other missed words. */
 static int miss(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     uint64_t id;
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
         vocab_given_id(query->word, query->length, &id))
-        return refuse_given(worker, query->word, query->length, line);
+        return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u", worker->block.path, line,
+                    text_shown(query->length), query->word, WORDS_MOST - 1);
     if (side->missed_count == MISSED && take_missed(worker, side)) return -1;
     side->missed[side->missed_count++] = (struct missed){{query->word, query->length, query->hash}, worker->count};
     return put(worker, 0);

@@ -24,7 +24,6 @@
 #include "rows/values.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -388,12 +387,6 @@ static int ask_found(struct sptx_keyed *keyed, const struct key_finding *found, 
     return context->ops->host_copy(context->backend, keyed->key, found->keys, count * sizeof *keyed->key, stream);
 }
 
-static uint64_t count_missing(const struct sptx_keyed *keyed, uint64_t count) {
-    uint64_t missing = 0;
-    for (uint64_t i = 0; i < count; i++) missing += keyed->row[i] == KEYS_NONE;
-    return missing;
-}
-
 /* Fetches the rows of a call's keys, after they were found. */
 static int fetch_found(struct sptx_keyed *keyed, const struct key_finding *found, uint64_t missing, const uint64_t *keys, uint64_t count, float *out,
                        enum sptx_memory memory, void *stream) {
@@ -479,7 +472,9 @@ enum sptx_status sptx_keyed_remove(struct sptx_keyed *keyed, const uint64_t *key
     enter(context);
     if (check_keys(keyed, keys, count) || keys_reserve(own, count)) return leave(context, -1);
     keys_find(own, context->pool, keys, count, keyed->row);
-    if (count_missing(keyed, count) < count) {
+    uint64_t missing = 0;
+    for (uint64_t i = 0; i < count; i++) missing += keyed->row[i] == KEYS_NONE;
+    if (missing < count) {
         own->clock++;
         add_to_chain(keyed, 'r', keys, count, NULL, NULL, SPTX_HOST);
     }

@@ -411,8 +411,10 @@ static int take_questions(const struct model *model, const uint64_t *entities, c
     for (uint64_t i = 0; i < count; i++) {
         int64_t relation = (int64_t)relations[i];
         if (entities[i] >= items)
-            return fail_usage("%" PRIu64 " is no row of an entity%s; those of '%s' are 0 to %" PRIu64, entities[i],
-                              entities[i] < model->rows ? " but of a relation" : "", model->directory, items - 1);
+            return entities[i] < model->rows
+                       ? fail_usage("row %" PRIu64 " is that of '%.100s'; wanted an entity's, of which '%s' has 0 to %" PRIu64, entities[i],
+                                    vocab_word(&model->vocab, entities[i], NULL), model->directory, items - 1)
+                       : fail_usage("%" PRIu64 " is no row of an entity; those of '%s' are 0 to %" PRIu64, entities[i], model->directory, items - 1);
         if (relations[i] < items || relations[i] >= model->rows)
             return fail_usage("%" PRIu64 " is no row of a relation; those of '%s' are %" PRIu64 " to %" PRIu64, relations[i], model->directory,
                               items, model->rows - 1);

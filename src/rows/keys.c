@@ -75,12 +75,6 @@ static inline uint32_t row_of(const struct keys *keys, uint64_t key) {
     return KEYS_NONE;
 }
 
-static void add_place(struct keys *keys, uint64_t key, uint32_t row) {
-    uint64_t mask = ((uint64_t)1 << keys->bits) - 1, at = home_of(keys, key);
-    while (keys->place[at].after) at = (at + 1) & mask;
-    keys->place[at] = (struct key_place){key, row + 1, 0};
-}
-
 /* Removes a key, and moves later keys back into the gap, so that no search ends before it has reached its key. */
 static void remove_place(struct keys *keys, uint64_t key) {
     uint64_t mask = ((uint64_t)1 << keys->bits) - 1, hole = home_of(keys, key);
@@ -393,7 +387,9 @@ uint32_t keys_take(struct keys *keys, const struct key_row *about) {
     uint32_t row = keys->unused_count ? keys->unused[--keys->unused_count] : (uint32_t)keys->used++;
     keys->row[row] = *about;
     keys->draw[row] = (uint32_t)(key_mix(about->key) >> 32);
-    add_place(keys, about->key, row);
+    uint64_t mask = ((uint64_t)1 << keys->bits) - 1, at = home_of(keys, about->key);
+    while (keys->place[at].after) at = (at + 1) & mask;
+    keys->place[at] = (struct key_place){about->key, row + 1, 0};
     keys->count++;
     push(keys, row);
     return row;

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "segment.h"
 
-#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"

@@ -8,7 +8,6 @@
 #include "values.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,10 +173,6 @@ struct filling {
 static uint32_t ones_column(const struct table *table) {
     return table->whole.dim - 1 - (table->side == TABLE_CONTEXT) - table->own.first;
 }
-static uint32_t bias_column(const struct table *table) {
-    return table->whole.dim - 1 - (table->side == TABLE_TARGET) - table->own.first;
-}
-
 /* Makes `count` records with the first state, and with zero weights except in a column of ones. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
@@ -188,7 +183,7 @@ static void first_records(const struct table *table, char *records, uint64_t cou
         for (uint32_t i = 0; i < slot->columns; i++)
             initial[i] = !table->biases || s           ? slot->initial
                          : i == ones_column(table) ? LOSS_GLOVE_STILL
-                         : i == bias_column(table) ? 1
+                         : i == table->whole.dim - 1 - (table->side == TABLE_TARGET) - table->own.first ? 1
                                                    : slot->initial;
         for (uint64_t row = 0; row < count; row++)
             values_write(layout, slot, records + row * layout->packed, initial, slot->columns);

@@ -166,16 +166,6 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
     return fail("'%s' goes on behind its %" PRIu64 " rows: its first line, or a row, is damaged", file->path, file->rows);
 }
 
-/* Indexes the words. Fails if a word has two rows. */
-static int index_words(struct vectors_file *file) {
-    uint64_t first, again, length;
-    int twice = words_index(&file->words, NULL, &first, &again);
-    if (twice <= 0) return twice;
-    const char *word = words_get(&file->words, again, &length);
-    return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,
-                first + 1, again + 1);
-}
-
 static int read_rows(struct vectors_file *file) {
     uint64_t bytes;
     const char *data = file->map.data;
@@ -184,7 +174,13 @@ static int read_rows(struct vectors_file *file) {
     if (begin_file(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
-    return index_words(file);
+    /* Indexes the words. Fails if a word has two rows. */
+    uint64_t first, again, length;
+    int twice = words_index(&file->words, NULL, &first, &again);
+    if (twice <= 0) return twice;
+    const char *word = words_get(&file->words, again, &length);
+    return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,
+                first + 1, again + 1);
 }
 
 /* ---- npy ---- */
@@ -306,28 +302,23 @@ int fasttext_file_is(const char *path) {
 
 /* ---- the head ---- */
 
-static int check_args(const struct fasttext_args *args, const char *path) {
-    if (args->model != FASTTEXT_CBOW && args->model != FASTTEXT_SKIPGRAM)
-        return fail("'%s' was trained to tell labels (fasttext supervised); wanted a model of words: skipgram or cbow", path);
-    if (args->dim < 1 || args->dim > COLUMNS_MOST)
-        return fail("'%s' has rows of %" PRId32 " columns, wanted 1 to %u", path, args->dim, (unsigned)COLUMNS_MOST);
-    if (args->buckets < 0 || args->min < 0 || args->max < 0 || args->max > SUBWORDS_LONGEST ||
-        (args->max && args->min > args->max))
-        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32
-                    " buckets, which cannot be",
-                    path, args->min, args->max, args->buckets);
-    if (args->max && !args->buckets)
-        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in no bucket", path, args->min, args->max);
-    return 0;
-}
-
 static int read_args(struct bin_cursor *cursor, struct fasttext_args *args) {
     int32_t head[2] = {0, 0};
     if (take_bytes(cursor, head, sizeof head) || take_bytes(cursor, args, sizeof *args)) return -1;
     if (head[0] != FASTTEXT_MAGIC) return fail("'%s' is no model of fastText", cursor->path);
     if (head[1] != FASTTEXT_VERSION)
         return fail("'%s' is of version %" PRId32 " of fastText's models, wanted %d", cursor->path, head[1], FASTTEXT_VERSION);
-    return check_args(args, cursor->path);
+    if (args->model != FASTTEXT_CBOW && args->model != FASTTEXT_SKIPGRAM)
+        return fail("'%s' was trained to tell labels (fasttext supervised); wanted a model of words: skipgram or cbow", cursor->path);
+    if (args->dim < 1 || args->dim > COLUMNS_MOST)
+        return fail("'%s' has rows of %" PRId32 " columns, wanted 1 to %u", cursor->path, args->dim, (unsigned)COLUMNS_MOST);
+    if (args->buckets < 0 || args->min < 0 || args->max < 0 || args->max > SUBWORDS_LONGEST ||
+        (args->max && args->min > args->max))
+        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32 " buckets, which cannot be",
+                    cursor->path, args->min, args->max, args->buckets);
+    if (args->max && !args->buckets)
+        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in no bucket", cursor->path, args->min, args->max);
+    return 0;
 }
 
 /* ---- words ---- */

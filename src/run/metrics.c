@@ -79,17 +79,6 @@ static int begins_at_ln2(const struct config *config) {
     return (config->train_loss == LOSS_LOGISTIC || config_has_tree(config)) && config->train_score == SCORE_DOT;
 }
 
-/* Returns the loss of an untrained model: ln 2 for each term of an example if losses begin there, otherwise the first batch's loss. */
-static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
-    return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
-}
-
-/* Returns a note to explain losses below 0; "" if they are impossible. They are possible with train.negative_power above 0 (BSL's loss), where the
- * sum over negatives does not contain the positive. */
-static const char *zero_of(const struct config *config) {
-    return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
-}
-
 /* ---- a loss that stays where it began ---- */
 
 /* Averaging over a batch slows only SGD and ASGD; other rules divide a gradient by its own size. */
@@ -97,13 +86,11 @@ void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
     if (scaled && c->train_reduction == REDUCTION_MEAN)
         snprintf(out, METRICS_ADVICE,
-                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
-                 " examples of a batch: raise optimizer.lr, or use sum",
+                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64 " examples of a batch: raise optimizer.lr, or use sum",
                  c->optimizer_lr, c->train_batch);
     else if (c->examples_subsample > 0)
         snprintf(out, METRICS_ADVICE,
-                 "raise train.epochs (%" PRIu64 ") or optimizer.lr (%g), or set examples.subsample = 0 (it is %g), which keeps "
-                 "every word",
+                 "raise train.epochs (%" PRIu64 ") or optimizer.lr (%g), or set examples.subsample = 0 (it is %g), which keeps every word",
                  c->train_epochs, c->optimizer_lr, c->examples_subsample);
     else
         snprintf(out, METRICS_ADVICE, "raise train.epochs (%" PRIu64 ") or optimizer.lr (%g), or make the initial weights larger",
@@ -145,7 +132,9 @@ void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
     if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.pair);
-    note("loss       %.4f a pair%s%s", metrics->last.pair, from, zero_of(metrics->config));
+    /* Losses below 0 are possible with train.negative_power above 0 (BSL's loss), where the sum over negatives does not contain the positive. */
+    note("loss       %.4f a pair%s%s", metrics->last.pair, from,
+         metrics->config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "");
     if (metrics->held_out_times > 1)
         note("held out   %.4f a pair when last measured; %.4f when first", metrics->held_out.pair, metrics->held_out_first.pair);
 }
@@ -206,7 +195,8 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
     add_number(&line, "loss", loss->example);
     add_number(&line, "loss_pair", loss->pair);
     add_number(&line, "loss_term", loss->term);
-    add_number(&line, "loss_untrained", untrained_loss(metrics, loss));
+    /* The loss of an untrained model is ln 2 for each term of an example if losses begin there, otherwise the first batch's loss. */
+    add_number(&line, "loss_untrained", begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example);
     add_number(&line, "lr", at->lr);
     json_print(&line, "%s, \"seconds\": ", rates->used ? rates->bytes : "");
     json_decimals(&line, at->seconds, 3);

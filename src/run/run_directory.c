@@ -64,19 +64,6 @@ static int owns_latest(const char *run, const char *head) {
     return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
-/* Returns 1 if some checkpoint was trained with the vocabulary of this fingerprint. Skips checkpoints that cannot be read. */
-static int is_trained_with(const char *run, uint64_t fingerprint) {
-    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
-    struct run_state state;
-    int result = checkpoints_find(run, &all), failed_before = report_exit_code(), broken;
-    for (uint64_t i = 0; i < all.count && !result; i++) {
-        if (!all.list[i].own || all.list[i].kind == CHECKPOINT_PARTIAL) continue;
-        if (!state_read(all.list[i].path, &state, &broken)) result = state.corpus.vocab == fingerprint;
-        else if (!failed_before) report_clear();
-    }
-    return result;
-}
-
 static int owns_vocab(const char *run, const char *head) {
     char *path = file_join(run, run_file_names[RUN_VOCAB]);
     struct file_map map;
@@ -88,7 +75,17 @@ static int owns_vocab(const char *run, const char *head) {
     file_map_close(&map);
     result = named_fingerprint(run, &named);
     if (result < 0 || (result && named == seen)) return result;
-    return is_trained_with(run, seen);
+    /* Otherwise some checkpoint must have been trained with the vocabulary. Those that cannot be read are skipped. */
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
+    struct run_state state;
+    int failed_before = report_exit_code(), broken;
+    result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++) {
+        if (!all.list[i].own || all.list[i].kind == CHECKPOINT_PARTIAL) continue;
+        if (!state_read(all.list[i].path, &state, &broken)) result = state.corpus.vocab == seen;
+        else if (!failed_before) report_clear();
+    }
+    return result;
 }
 
 static int (*const shows_owner[RUN_FILES])(const char *run, const char *head) = {

@@ -171,10 +171,6 @@ static int begins(const struct line *line, const char *with) {
     return !strncmp(line->at, with, strlen(with));
 }
 
-/* Returns 0 for sections whose keys may differ between ranks, since they only say how and where a machine works. */
-static int section_counts(const struct line *line) {
-    return !begins(line, "[device]") && !begins(line, "[memory]") && !begins(line, "[run]");
-}
 static int key_counts(const struct line *line) {
     return !begins(line, "path ") && !begins(line, "cache ");
 }
@@ -182,7 +178,8 @@ static int key_counts(const struct line *line) {
 static int compare(const char *own, const char *first) {
     for (int counts = 1; *own && *first;) {
         struct line mine = next_key(&own), wanted = next_key(&first);
-        if (begins(&mine, "[")) counts = section_counts(&mine);
+        /* Keys of these sections may differ between ranks, since they only say how and where a machine works. */
+        if (begins(&mine, "[")) counts = !begins(&mine, "[device]") && !begins(&mine, "[memory]") && !begins(&mine, "[run]");
         if (!counts || !key_counts(&mine) || (mine.length == wanted.length && !memcmp(mine.at, wanted.at, mine.length))) continue;
         return fail("its configuration has '%.*s' where rank 0 has '%.*s': all ranks need the same", (int)mine.length, mine.at,
                     (int)wanted.length, wanted.at);
@@ -308,12 +305,10 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
     if (older->corpus.vocab != corpus->vocab)
         return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over", checkpoint);
     if (older->corpus.stream != corpus->stream || position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
-        return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
-                    "--overwrite starts over",
+        return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; --overwrite starts over",
                     checkpoint, config_lines(config));
     if (older->corpus.tree != corpus->tree)
-        return fail("'%s' was trained along another tree of the same words, by another version: train from the beginning with "
-                    "--overwrite",
+        return fail("'%s' was trained along another tree of the same words, by another version: train from the beginning with --overwrite",
                     checkpoint);
     return 0;
 }

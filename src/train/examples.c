@@ -227,8 +227,7 @@ static int check_negatives(const struct example_source *source, const struct voc
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * (2 * source->window + (uint64_t)source->documents) : slots;
     if (numbered > EXAMPLE_MOST_NEGATIVES && source->noise == NOISE_EVERY)
-        return fail("negatives.count = all scores each example against %" PRIu64 " entities, more than %" PRIu64
-                    "; set negatives.count to a number",
+        return fail("negatives.count = all scores each example against %" PRIu64 " entities, more than %" PRIu64 "; set negatives.count to a number",
                     numbered, EXAMPLE_MOST_NEGATIVES);
     if (numbered > EXAMPLE_MOST_NEGATIVES)
         return fail("negatives.per = pair with %s would draw up to %" PRIu64 " negatives for one example, more than %" PRIu64
@@ -264,8 +263,7 @@ static int check_scores(const struct config *config, const struct example_source
 /* Refuses a vocabulary that was made without rows of lists. */
 static int check_lists(const struct config *config, const struct vocab *vocab) {
     if (config->examples_mode != MODE_USER || vocab->lists) return 0;
-    return fail("examples.mode = user trains rows of lists, and this vocabulary has none: an encoded corpus has lost their "
-                "names");
+    return fail("examples.mode = user trains rows of lists, and this vocabulary has none: an encoded corpus has lost their names");
 }
 
 /* With examples.own < 1, refuses a corpus in which all items of every list are positives, so that none is left for the mean: only the lists' own
@@ -609,16 +607,6 @@ static void close_batch(struct batches *batches) {
     batches->open = (struct sums){0};
 }
 
-static void add_to_batches(struct batches *batches, const struct sums *sums) {
-    double left = sums->examples;
-    while (left > 0) {
-        double capacity = batches->examples - batches->open.examples, taken = fmin(left, capacity);
-        add_share(&batches->open, sums, taken / sums->examples);
-        left -= taken;
-        if (taken == capacity) close_batch(batches);
-    }
-}
-
 /* Returns the capacity for one kind of elements: the expected number in a batch, plus a margin that one batch in 10^9 exceeds. Expected is the
  * mean over batches if examples are shuffled or walks are drawn, otherwise the largest batch in the file's order. The margin is Bernstein's bound
  * for a sum of draws, which holds even if a few examples are far larger than the others. No example makes more than `largest`. */
@@ -637,7 +625,13 @@ static void look_at_sentences(const struct example_source *source, struct sums *
     for (uint64_t i = 0; i < source->sentences; i++) {
         struct sums sums = sum_sentence(source, i);
         add_share(all, &sums, 1);
-        add_to_batches(batches, &sums);
+        double left = sums.examples;
+        while (left > 0) {
+            double capacity = batches->examples - batches->open.examples, taken = fmin(left, capacity);
+            add_share(&batches->open, &sums, taken / sums.examples);
+            left -= taken;
+            if (taken == capacity) close_batch(batches);
+        }
     }
     close_batch(batches);
 }

@@ -414,8 +414,7 @@ static uint32_t fitting_dim(const struct planning *p, double share) {
 static void advise_host(const struct planning *p) {
     const struct plan *plan = p->plan;
     const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
-                                             : "keep tables in files (memory.target = file, memory.target_state = file; the same "
-                                               "keys for context)";
+                                             : "keep tables in files (memory.target = file, memory.target_state = file; the same keys for context)";
     uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
     uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
@@ -423,8 +422,7 @@ static void advise_host(const struct planning *p) {
     char ids[TEXT_BYTES], budget[TEXT_BYTES];
     if (rest > have && rest - plan->stream_pinned <= have)
         say_advice(p, plan->host_needed, "memory", have,
-                   "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "
-                   "device.backend = cpu",
+                   "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use device.backend = cpu",
                    text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
     else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
         say_advice(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
@@ -519,19 +517,15 @@ static unsigned parts_in_file(const struct plan *plan, enum table_side side, enu
     return spec.hot_rows < spec.rows ? bits << weights : 0;
 }
 
-/* Returns 1, with the reason in plan->advice, if lock-free training cannot reach the rows where the plan stores them. */
-static int is_refused(const struct planning *p) {
-    struct hogwild_asked asked = config_hogwild(p->config);
-    asked.gpu = p->gpu;
-    asked.in_file = parts_in_file(p->plan, TABLE_TARGET, HOGWILD_TARGET) | parts_in_file(p->plan, TABLE_CONTEXT, HOGWILD_CONTEXT);
-    return p->hogwild && hogwild_refuses(&asked, p->plan->advice);
-}
-
 static void judge(struct planning *p) {
     struct plan *plan = p->plan;
     plan->fits_host = !plan->host_available || plan->host_needed <= plan->host_available;
     plan->fits_gpu = plan->gpu_needed <= plan->gpu_available;
-    plan->fits = !is_refused(p) && plan->fits_host && plan->fits_gpu;
+    /* Lock-free training may be unable to reach the rows where the plan stores them; the reason is then in plan->advice. */
+    struct hogwild_asked asked = config_hogwild(p->config);
+    asked.gpu = p->gpu;
+    asked.in_file = parts_in_file(p->plan, TABLE_TARGET, HOGWILD_TARGET) | parts_in_file(p->plan, TABLE_CONTEXT, HOGWILD_CONTEXT);
+    plan->fits = !(p->hogwild && hogwild_refuses(&asked, p->plan->advice)) && plan->fits_host && plan->fits_gpu;
     if (!plan->fits_host)
         advise_host(p);
     else if (!plan->fits_gpu)
@@ -714,12 +708,6 @@ static void print_smaller(const struct plan *plan, int to_stdout, const char *ke
          text_of_bytes(now, plan_table_bytes(plan)), key);
 }
 
-/* Returns 1 if training reads some target rows over the link. */
-static int cold_targets(const struct plan *plan) {
-    int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
-    return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
-}
-
 static const char counts_lines[] = "runs of pairs"; /* with train.loss = glove, what a line of the stream is (corpus/counts.h) */
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
@@ -732,7 +720,8 @@ static void print_step(const struct plan *plan, const struct config *config, int
                                                                  : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
         line(to_stdout, "a step", "lock-free; %s %s, or the rest of an epoch, are counted as one", text_of_count(a, plan->batch), unit);
-        if (cold_targets(plan))
+        int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
+        if (plan->gpu_available && plan->hot_rows < plan->rows && off_gpu)
             line(to_stdout, "  over the link",
                  "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 "
                  "moves a row once a batch and is no worse",

@@ -69,8 +69,7 @@ static int open_corpus(struct session *s) {
     if (count < 0) return -1;
     int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
     if (input)
-        fail("corpus.path = " CORPUS_INPUT ": several ranks read the corpus, and standard input comes once, to one; put it into a "
-             "file first");
+        fail("corpus.path = " CORPUS_INPUT ": several ranks read the corpus, and standard input comes once, to one; put it into a file first");
     else if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
     else
@@ -246,13 +245,11 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
     if (config->device_gpus > 1 && ranks_count(ranks) == 1 && config->copies < 2)
-        return fail("device.gpus = %" PRIu64
-                    " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
+        return fail("device.gpus = %" PRIu64 " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
                     "one process: leave the key out",
                     config->device_gpus);
     if (!config->device_ranks || config->device_ranks == ranks_count(ranks)) return 0;
-    return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
-                ", or leave the key out, which is for plan",
+    return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64 ", or leave the key out, which is for plan",
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
@@ -311,18 +308,14 @@ int session_settle(struct config *config, struct gathered *data) {
     return result;
 }
 
-/* Sets how many ranks share a machine and its cores: with device.gpus all processes are on this machine, with device.ranks each has its own. */
-static void plan_shares(struct session *s, const struct ranks *ranks) {
+int session_plan(struct session *s, struct config *config, const struct ranks *ranks) {
+    *s = (struct session){.config = config};
+    if (ranks_count(ranks) > 1 && check_ranks(config, ranks)) return -1;
+    /* Sets how many ranks share a machine and its cores: with device.gpus all processes are on this machine, with device.ranks each has its own. */
     int here = ranks_count(ranks) == 1 && s->config->device_gpus > 1 && !s->config->device_ranks;
     s->local = ranks_count(ranks) > 1 ? ranks->local : here ? config_ranks(s->config) : 1;
     s->cores = ranks_count(ranks) > 1 ? ranks->cores : s->local > 1 ? pool_cores() / s->local : 0;
     if (s->local > 1 && !s->cores) s->cores = 1;
-}
-
-int session_plan(struct session *s, struct config *config, const struct ranks *ranks) {
-    *s = (struct session){.config = config};
-    if (ranks_count(ranks) > 1 && check_ranks(config, ranks)) return -1;
-    plan_shares(s, ranks);
     char why[HOGWILD_WHY];
     const struct backend_ops *named = config_named_backend(config);
     if (named && named->has_gpu && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
@@ -345,20 +338,15 @@ static void note_graph(const struct session *s) {
          s->graph.directed ? "at most " : "", s->config->walks_length);
 }
 
-static void note_triples(const struct session *s) {
-    char triples[TEXT_BYTES], entities[TEXT_BYTES], relations[TEXT_BYTES];
-    int reciprocal = s->config->triples_reciprocal;
-    uint64_t kinds = s->vocab.lists / (reciprocal ? 2 : 1);
-    note("corpus     %s triple%s of %s entit%s and %s relation%s%s%s", text_of_count(triples, s->stream.triples),
-         text_plural(s->stream.triples), text_of_count(entities, s->vocab.size - s->vocab.lists),
-         s->vocab.size - s->vocab.lists == 1 ? "y" : "ies", text_of_count(relations, kinds),
-         text_plural(kinds), reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
-}
-
 static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
     if (s->stream.triples) {
-        note_triples(s);
+        char triples[TEXT_BYTES], entities[TEXT_BYTES], relations[TEXT_BYTES];
+        int reciprocal = s->config->triples_reciprocal;
+        uint64_t kinds = s->vocab.lists / (reciprocal ? 2 : 1);
+        note("corpus     %s triple%s of %s entities and %s relation%s%s%s", text_of_count(triples, s->stream.triples),
+             text_plural(s->stream.triples), text_of_count(entities, s->vocab.size - s->vocab.lists), text_of_count(relations, kinds),
+             text_plural(kinds), reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
         return;
     }
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* number of first ids of lists, which are the lists' own rows */
@@ -416,21 +404,17 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* Replaces memory.* = auto by the places that the plan has chosen. */
-static void settle_places(struct config *config, const struct plan *plan) {
-    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context, &config->memory_context_state};
-    const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
-    for (int i = 0; i < 4; i++)
-        if (*wanted[i] == PLACE_AUTO) *wanted[i] = (int)settled[i];
-}
-
 static int open_tables(void *session) {
     struct session *s = session;
     struct config *c = s->config;
     uint32_t *const *frozen = s->frozen.bits;
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
-    settle_places(c, &s->plan);
+    /* Replaces memory.* = auto by the places that the plan has chosen. */
+    int *wanted[] = {&c->memory_target, &c->memory_target_state, &c->memory_context, &c->memory_context_state};
+    const enum place settled[] = {s->plan.target, s->plan.target_state, s->plan.context, s->plan.context_state};
+    for (int i = 0; i < 4; i++)
+        if (*wanted[i] == PLACE_AUTO) *wanted[i] = (int)settled[i];
     s->examples.source.stream_on_host = !s->plan.stream_gpu;
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;

@@ -180,8 +180,7 @@ static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
     if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
     return fail(
-        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
-        "replace the run by --overwrite",
+        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or replace the run by --overwrite",
         run);
 }
 
@@ -815,21 +814,6 @@ static int train(struct trainer *t) {
     return stopped;
 }
 
-static void note_end(const struct trainer *t) {
-    char words[TEXT_BYTES], pairs[TEXT_BYTES], spent[TEXT_BYTES], rate[TEXT_BYTES], peak[TEXT_BYTES];
-    double seconds = t->steps.state.seconds > 0 ? t->steps.state.seconds : 1e-9;
-    text_of_time(spent, seconds);
-    metrics_note_loss(&t->metrics);
-    if (t->steps.state.words)
-        note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->steps.state.words), spent,
-             text_of_rate(rate, (double)t->steps.state.words / seconds), text_of_count(pairs, t->steps.state.pairs));
-    else
-        note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->steps.state.pairs), spent,
-             text_of_rate(rate, (double)t->steps.state.pairs / seconds));
-    note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
-    note("written    '%s'", t->run->path);
-}
-
 /* ---- the start ---- */
 
 /* Loads a run to resume it. Returns 1 if it is finished already, after removing what a killed process has left; 0 if it can be trained; -1 after
@@ -870,7 +854,18 @@ static int train_to_end(struct trainer *t) {
     int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe_run : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
     if (!t->config->run_checkpoint) t->steps.state.seconds = seconds_trained(t); /* otherwise the last checkpoint has set it */
-    note_end(t);
+    char words[TEXT_BYTES], pairs[TEXT_BYTES], spent[TEXT_BYTES], rate[TEXT_BYTES], peak[TEXT_BYTES];
+    double seconds = t->steps.state.seconds > 0 ? t->steps.state.seconds : 1e-9;
+    text_of_time(spent, seconds);
+    metrics_note_loss(&t->metrics);
+    if (t->steps.state.words)
+        note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->steps.state.words), spent,
+             text_of_rate(rate, (double)t->steps.state.words / seconds), text_of_count(pairs, t->steps.state.pairs));
+    else
+        note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->steps.state.pairs), spent,
+             text_of_rate(rate, (double)t->steps.state.pairs / seconds));
+    note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
+    note("written    '%s'", t->run->path);
     if (!t->steps.state.pairs)
         warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
              "examples.subsample too strong for a small corpus");

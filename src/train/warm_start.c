@@ -48,8 +48,7 @@ static int check_subwords(const struct config *config, const struct model *run) 
                     " and model.buckets = %" PRIu32,
                     config->train_from, older->min, older->max, older->buckets);
     if (shared && own.buckets != older->buckets)
-        return fail("train.from = %s has n-grams in %" PRIu32 " buckets, and model.buckets is %" PRIu32 ": set model.buckets = "
-                    "%" PRIu32,
+        return fail("train.from = %s has n-grams in %" PRIu32 " buckets, and model.buckets is %" PRIu32 ": set model.buckets = %" PRIu32,
                     config->train_from, older->buckets, own.buckets, older->buckets);
     return 0;
 }
@@ -135,25 +134,9 @@ const struct vocab *warm_start_older(const struct warm_start *grow, const struct
     return config->train_from_words == FROM_WORDS_KEEP && grow->run.vocab.size ? &grow->run.vocab : NULL;
 }
 
-/* ---- words to rows ---- */
-
-static const struct words *words_of(const struct warm_start *grow) {
-    return grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
-}
-
-/* The row of an n-gram bucket begins with the row of the same bucket. */
-static void find_buckets(struct warm_start *grow) {
-    const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
-    for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
-    for (uint64_t bucket = 0; own->starts && older->starts && bucket < own->form.buckets; bucket++) {
-        uint32_t from = older->row_of[bucket], to = own->row_of[bucket];
-        if (to != WORDS_ABSENT && from != WORDS_ABSENT && from < older->words + older->named) grow->row[to] = from;
-    }
-}
-
 static void find_older_rows(struct warm_start *grow) {
     struct word_query queries[WORDS_BATCH];
-    const struct words *words = words_of(grow);
+    const struct words *words = grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
     for (uint64_t first = 0; first < grow->rows; first += WORDS_BATCH) {
         unsigned count = grow->rows - first < WORDS_BATCH ? (unsigned)(grow->rows - first) : WORDS_BATCH;
         for (unsigned i = 0; i < count; i++) {
@@ -212,7 +195,13 @@ static int match(void *user) {
     grow->row = mem_alloc(vocab_targets(grow->vocab), sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
     find_older_rows(grow);
-    find_buckets(grow);
+    /* The row of an n-gram bucket begins with the row of the same bucket. */
+    const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
+    for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
+    for (uint64_t bucket = 0; own->starts && older->starts && bucket < own->form.buckets; bucket++) {
+        uint32_t from = older->row_of[bucket], to = own->row_of[bucket];
+        if (to != WORDS_ABSENT && from != WORDS_ABSENT && from < older->words + older->named) grow->row[to] = from;
+    }
     if (compare_trees(grow)) return -1;
     grow->scaled = grow->vocab->subwords.starts && !(grow->kind == WARM_RUN && grow->run.vocab.subwords.starts);
     if (frozen->known) freeze_known(grow, frozen);
@@ -220,8 +209,7 @@ static int match(void *user) {
                   vector_side(grow, 0) == TABLE_TARGET;
     int contexts_learn = vectors || grow->targets_alone;
     if (frozen->known && grow->known == grow->rows && !contexts_learn)
-        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
-                    "train",
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to train",
                     grow->config->train_from, grow->rows);
     grow->dropped = grow->kind == WARM_RUN ? grow->run.vocab.size - grow->known : 0;
     if (grow->known > grow->vocab->older) return 0;
@@ -372,8 +360,7 @@ void warm_start_print(const struct warm_start *grow) {
     note("from       '%s': %s of %s words begin there, %s are new%s", grow->config->train_from, text_of_count(known, grow->known),
          text_of_count(rows, grow->rows), text_of_count(new_words, grow->rows - grow->known), rest);
     if (grow->targets_alone && grow->kind == WARM_RUN)
-        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there "
-             "is none",
+        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there is none",
              grow->config->train_from);
 }
 

@@ -10,7 +10,6 @@
 #include "train/session.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
-#include "vectors/list_scores.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -270,8 +269,7 @@ static int train_trial(const struct tuning *t, struct config *config, const stru
 /* For each measure, the error message if training succeeded but gave no score. */
 static const char *const unjudged[] = {
     [TUNE_RECALL] =
-        "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
-        "too few",
+        "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or too few",
     [TUNE_LINKS] = "no held-out edge joins two nodes of the rest of the graph: it has too few edges",
     [TUNE_LOSS] = "no example was held out to measure the loss of (train.held_out): the text is too short; a longer one, or "
                   "--pairs=FILE or --analogies=FILE, which judge words, give a score",

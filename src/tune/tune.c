@@ -150,8 +150,7 @@ int tune_directory_open(struct tune_directory *d, const char *run) {
         return -1;
     int taken = directory_claim(&d->lock, d->path, lock_name, &d->made, holder);
     if (taken == 1)
-        fail("'%s' is being used by the tune of %s; one process at a time searches keys for a run.dir: wait for it, or choose "
-             "another run.dir",
+        fail("'%s' is being used by the tune of %s; one process at a time searches keys for a run.dir: wait for it, or choose another run.dir",
              d->path, holder);
     if (taken || refuse_others(d)) return -1;
     int left = file_exists(d->trials);
@@ -362,8 +361,7 @@ static struct corpus *open_corpus(const struct tuning *t) {
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
     else if (count > 0 && !strcmp(paths[0], CORPUS_INPUT))
         fail("corpus.path = " CORPUS_INPUT
-             ": tune reads the corpus more than once, and standard input comes once; put it into a file "
-             "first");
+             ": tune reads the corpus more than once, and standard input comes once; put it into a file first");
     else if (count > 0)
         corpus = corpus_open(paths, (uint64_t)count);
     mem_free_texts(paths, count);
@@ -566,8 +564,7 @@ static int answer_of(const struct tuning *t, struct tune_answer *answer) {
     *answer = a;
     if (!a.diverged) return 0;
     uint64_t all = trial_epochs(t, top);
-    return fail("every trial that went on to %" PRIu64 " epoch%s failed, the last one so: %s; the best with %" PRIu64
-                " epoch%s: %s %.4f with %s",
+    return fail("every trial that went on to %" PRIu64 " epoch%s failed, the last one so: %s; the best with %" PRIu64 " epoch%s: %s %.4f with %s",
                 all, text_plural(all), t->why, a.epochs, text_plural(a.epochs), a.measure, a.shown, a.keys);
 }
 

@@ -136,14 +136,12 @@ static int look_like_labels(const struct links *links, uint64_t nodes) {
 static int check_links(const struct link_sets *sets, const struct links *links, const char *name) {
     uint64_t all = links->count + links->unknown;
     if (all && links->unknown * 10 >= all * 9)
-        return fail("%" PRIu64 " of %" PRIu64
-                    " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
+        return fail("%" PRIu64 " of %" PRIu64 " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
                     "(evaluate --labels=FILE) or like another graph; wanted lines of two of the run's nodes",
                     links->unknown, all, name, sets->model->directory);
     int labels = links->count ? look_like_labels(links, sets->nodes) : 0;
     if (labels > 0)
-        return fail("'%s' begins each of its %" PRIu64
-                    " lines with another node, and few names follow: it looks like labels (evaluate "
+        return fail("'%s' begins each of its %" PRIu64 " lines with another node, and few names follow: it looks like labels (evaluate "
                     "--labels=FILE); wanted lines of two linked nodes",
                     name, all);
     return labels;
@@ -191,22 +189,15 @@ static int find_neighbours(struct link_sets *sets, int count) {
     }
     for (uint64_t node = 0; node < sets->nodes; node++) {
         uint64_t neighbours = starts[node + 1] - starts[node];
-        if (neighbours > 1) qsort(sets->others + starts[node], neighbours, sizeof *sets->others, search_by_id);
+        if (neighbours > 1) qsort(sets->others + starts[node], neighbours, sizeof *sets->others, mem_by_id);
     }
     return 0;
 }
 
 /* Returns 1 if a link leads from `from` to `to`; undirected links lead both ways. */
 static int link_sets_linked(const struct link_sets *sets, uint32_t from, uint32_t to) {
-    uint64_t first = sets->starts[from], end = sets->starts[from + 1];
-    while (first < end) {
-        uint64_t middle = first + (end - first) / 2;
-        if (sets->others[middle] < to)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < sets->starts[from + 1] && sets->others[first] == to;
+    uint64_t first = sets->starts[from];
+    return bsearch(&to, sets->others + first, sets->starts[from + 1] - first, sizeof to, mem_by_id) != NULL;
 }
 
 /* Removes training links from the held-out links, since a link that was trained proves nothing. Fails if that removes most of them. */
@@ -219,8 +210,7 @@ static int leave_out_trained(struct link_sets *sets) {
     held_out->count = kept;
     sets->trained = all - kept;
     if (2 * sets->trained <= all) return 0;
-    return fail("%" PRIu64 " of %" PRIu64
-                " held-out links of '%s' are links that the run was trained on, so that finding them shows "
+    return fail("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on, so that finding them shows "
                 "nothing: give links that training left out",
                 sets->trained, all, sets->request->path);
 }
@@ -439,11 +429,6 @@ struct scored {
     int is_link;
 };
 
-static int by_score(const void *a, const void *b) {
-    float x = ((const struct scored *)a)->score, y = ((const struct scored *)b)->score;
-    return x < y ? -1 : x > y;
-}
-
 static void score_pairs(const struct links_job *job, const struct links *pairs, int is, float *query, struct scored *out) {
     for (uint64_t i = 0; i < pairs->count; i++) {
         ask_node(job, pairs->link[i].from, query);
@@ -472,7 +457,7 @@ static int find_auc(struct links_job *job, double *auc) {
     if (!result) {
         score_pairs(job, &job->sets.held_out, 1, query, all);
         score_pairs(job, &job->none, 0, query, all + links);
-        qsort(all, count, sizeof *all, by_score);
+        qsort(all, count, sizeof *all, mem_by_float);
         *auc = share_above(all, count);
     }
     return result;

@@ -34,28 +34,23 @@ struct lists_job {
     double *gains;    /* [k] what a hit at each rank adds to the DCG */
 };
 
-static int by_code(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Counts a list's distinct held-out items. Removes those that its answer may not contain (the list's training items), and moves the others,
  * sorted, to the front of codes[count]. Items that the run does not know stay, and count as missed. own: number of items of this list in
  * job->own_codes. Returns how many items are left. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct search_found *found, uint64_t own) {
     uint64_t kept = 0;
-    qsort(codes, count, sizeof *codes, by_code);
+    qsort(codes, count, sizeof *codes, mem_by_number);
     for (uint64_t i = 0, code; i < count; i++) {
         code = codes[i];
         if (i + 1 < count && codes[i + 1] == code) continue;
         uint32_t row = (uint32_t)code;
         if (job->end > job->rows && (code >= job->rows) != (job->among == NEW_AMONG_NEW || job->among == NEW_AMONG_ALL)) continue;
         int banned = code < DRAW_NONE && found->banned_count &&
-                     bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id) != NULL;
+                     bsearch(&row, found->banned, found->banned_count, sizeof row, mem_by_id) != NULL;
         job->items++;
         job->trained += banned;
         job->unknown += code >= job->end;
-        job->leaked += !banned && own && bsearch(&code, job->own_codes, own, sizeof code, by_code);
+        job->leaked += !banned && own && bsearch(&code, job->own_codes, own, sizeof code, mem_by_number);
         if (!banned) codes[kept++] = code;
     }
     return kept;
@@ -71,14 +66,14 @@ static int score_list(void *context, uint64_t list, const struct search_found *f
     double gain = 0, best = 0;
     if (job->own.starts && job->lists.row[list] >= 0) {
         if (run_lists_items(&job->own, job->lists.row[list], &job->own_codes, &own, &job->own_capacity)) return -1;
-        if (own) qsort(job->own_codes, own, sizeof *job->own_codes, by_code);
+        if (own) qsort(job->own_codes, own, sizeof *job->own_codes, mem_by_number);
     }
     uint64_t count = keep_findable(job, codes, held_out, found, own);
     if (!count) return 0;
     job->scored++;
     for (uint32_t i = 0; i < job->k; i++) {
         uint64_t row = found->ids[i];
-        if (row == DRAW_NONE || !bsearch(&row, codes, count, sizeof *codes, by_code)) continue;
+        if (row == DRAW_NONE || !bsearch(&row, codes, count, sizeof *codes, mem_by_number)) continue;
         hits++;
         gain += job->gains[i];
     }
@@ -87,6 +82,13 @@ static int score_list(void *context, uint64_t list, const struct search_found *f
     job->ndcg += gain / best;
     job->hit += hits > 0;
     return 0;
+}
+
+/* Fails if a file has items, but none that the run knows: it is one of other names. */
+static int check_names(const struct list_items *items, uint64_t end, const char *path, const char *run) {
+    uint64_t known = 0;
+    for (uint64_t i = 0; i < items->count; i++) known += items->codes[i] < end;
+    return known || !items->count ? 0 : fail("none of the %" PRIu64 " items of '%s' is in the vocabulary of '%s'", items->count, path, run);
 }
 
 /* Reads the training items and the held-out items of all lists, from files or from data in memory. */
@@ -105,9 +107,13 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     train.said = held_out.said = said;
-    return list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
-                         list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL)
-                     ? -1 : 0;
+    if (list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
+        list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL))
+        return -1;
+    if (!job->held_out.count) return fail("'%s' has no list with an item", request->path);
+    return check_names(&job->held_out, job->end, request->path, model->directory) ||
+                   check_names(&job->train, job->end, request->known, model->directory)
+               ? -1 : 0;
 }
 
 /* Chooses the lists that have both held-out items and a line in the training file. */
@@ -201,8 +207,7 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
     if (!result) {
         names_locate_lists(&job.lists, model);
         if (job.cold)
-            note("left out   %" PRIu64 " of %" PRIu64
-                 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+            note("left out   %" PRIu64 " of %" PRIu64 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
                  job.cold, job.cold + job.asked_count, request->path, request->known);
         ENDED_BY(pool_end) struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
         result = !pool || run_lists_open(&job.own, model, pool) ? -1 : 0;

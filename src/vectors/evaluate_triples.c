@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "corpus/fields.h"
 #include "corpus/planted.h"
 #include "known.h"
@@ -69,26 +70,13 @@ static int take_held_out(void *context, const uint32_t rows[3], const struct cor
 static int read_held_out(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     const struct model *model = job->model;
-    if (run_triples_read(model, request->path, request->data, &request->reading.look, take_held_out, job)) return -1;
-    if (!job->count)
-        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->path,
-                    model->directory, job->triples);
+    if (run_triples_read(model, request->path, request->data, &request->reading.look, 1, take_held_out, job)) return -1;
     uint64_t triples = job->count;
     for (uint64_t i = 0; i < triples && model->reciprocal; i++) {
         struct question tail = job->questions[i];
         if (add_question(job, tail.answer, tail.relation + (uint32_t)model->relations, tail.entity)) return -1;
     }
     return 0;
-}
-
-/* Returns how many held-out triples the run was trained on. Must be called while only the run's triples are among the known answers. */
-static uint64_t count_trained(const struct triples_job *job) {
-    uint64_t trained = 0;
-    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
-        const struct question *q = &job->questions[i];
-        trained += (uint64_t)known_answers_has(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer});
-    }
-    return trained;
 }
 
 static int add_known(struct triples_job *job) {
@@ -99,12 +87,12 @@ static int add_known(struct triples_job *job) {
     }
     const struct look_keys *look = &request->reading.look;
     if (request->known_data)
-        return run_triples_read(job->model, request->known, request->known_data, look, known_answers_add, &job->known);
+        return run_triples_read(job->model, request->known, request->known_data, look, 1, known_answers_add, &job->known);
     char **paths = NULL;
     int64_t count = request->known ? config_paths("--known", request->known, &paths) : 0;
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++)
-        result = run_triples_read(job->model, paths[i], NULL, look, known_answers_add, &job->known);
+        result = run_triples_read(job->model, paths[i], NULL, look, 1, known_answers_add, &job->known);
     mem_free_texts(paths, count);
     return result;
 }
@@ -121,7 +109,11 @@ static int find_known(struct triples_job *job, unsigned threads) {
     int there = result ? -1 : run_triples_open(&stream, job->model, pool);
     if (there < 0 || known_answers_add_stream(&job->known, &stream, pool) || known_answers_end(&job->known)) return -1;
     job->filtered_trained = there > 0;
-    job->trained = count_trained(job);
+    job->trained = 0; /* counted while only the run's triples are among the known answers */
+    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
+        const struct question *q = &job->questions[i];
+        job->trained += (uint64_t)known_answers_has(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer});
+    }
     return add_known(job) || known_answers_end(&job->known) ? -1 : 0;
 }
 
@@ -163,13 +155,7 @@ static int choose_sample(struct triples_job *job) {
 /* ---- ranking ---- */
 
 static uint64_t count_above(const struct triples_job *job, uint64_t count) {
-    uint64_t low = 0, high = job->among;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (job->counts[middle] > count) high = middle;
-        else low = middle + 1;
-    }
-    return job->among - low;
+    return job->among - mem_first_from(job->counts, job->among, sizeof *job->counts, count + 1);
 }
 
 /* Adds an answer's reciprocal ranks in two rankings without a model: entities by how often they occur, and a random order. answers: [count] the other
@@ -179,7 +165,7 @@ static void add_plain_ranks(struct triples_job *job, uint32_t answer, const uint
     uint64_t own = vocab_count(vocab, answer), above = count_above(job, own), level = (own ? count_above(job, own - 1) : job->among) - above;
     uint64_t left = job->among;
     for (uint64_t i = 0; i < count; i++) {
-        if (job->sample && !bsearch(&answers[i], job->sample, job->among, sizeof *job->sample, search_by_id)) continue;
+        if (job->sample && !bsearch(&answers[i], job->sample, job->among, sizeof *job->sample, mem_by_id)) continue;
         uint64_t its = vocab_count(vocab, answers[i]);
         above -= its > own, level -= its == own, left--;
     }
@@ -200,7 +186,7 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     add_plain_ranks(job, q->answer, answers, count);
     if (!job->sample) return search_ban(block, answers, count);
     for (uint64_t j = 0; j < count; j++) {
-        const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
+        const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, mem_by_id);
         if (place && search_ban(block, &(uint32_t){(uint32_t)(place - job->sample)}, 1)) return -1;
     }
     return 0;
@@ -280,7 +266,7 @@ static void say_how(const struct triples_job *job) {
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
          known ? ", '" : "", known ? known : "", known ? "'" : "");
     if (!known && !job->request->known_data)
-        note("known      no further file (--known=FILE): true triples of other files, such as those for validation, count as wrong answers");
+        note("known      no --known=FILE is given: a true answer that only another file has, such as that for validation, counts as a wrong one");
     warn_of_trained(job);
     if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (job->sample)
@@ -398,8 +384,8 @@ int evaluate_live(struct triples_job **kept, const struct model *model, double f
     job->request = &request;
     if (is_first && prepare_job(job, NULL)) return -1;
     if (is_first && job->unknown)
-        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' have a name that '%s' does not know: these count as misses", job->unknown, job->triples,
-             request.path, model->directory);
+        warn("%" PRIu64 " of %" PRIu64 " triple%s of '%s' ha%s a name that '%s' does not know: these count as misses", job->unknown, job->triples,
+             text_plural(job->triples), request.path, job->unknown == 1 ? "s" : "ve", model->directory);
     if (is_first) warn_of_trained(job);
     if (!found) return 0;
     if (rank_all(job, NULL) || add_numbers(job, &answer)) return -1;

@@ -25,14 +25,9 @@ struct value {
     uint64_t place;
 };
 
-static int by_value(const void *a, const void *b) {
-    double x = ((const struct value *)a)->value, y = ((const struct value *)b)->value;
-    return x < y ? -1 : x > y;
-}
-
 /* Computes the ranks of the values, from 0; equal values get their mean rank. Sorts `values`. */
 static void rank(struct value *values, uint64_t count, double *ranks) {
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, mem_by_double);
     for (uint64_t i = 0, j; i < count; i = j) {
         for (j = i + 1; j < count && values[j].value == values[i].value;) j++;
         for (uint64_t same = i; same < j; same++) ranks[values[same].place] = (double)(i + j - 1) / 2;
@@ -88,42 +83,12 @@ static int vector_of(const struct model *model, enum model_view view, const stru
     return 1;
 }
 
-/* Collects the score and the cosine of each pair whose words both have vectors. Returns their number, or -1 after fail(). */
-static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
-                             const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
-                             const struct columns_form *form, const char *path) {
-    OWNED float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
-    int64_t known = rows ? 0 : -1;
-    for (uint64_t i = 0; known >= 0 && i < count; i++) {
-        int a = vector_of(model, view, names, pairs[i].a, rows), b = vector_of(model, view, names, pairs[i].b, rows + model->dim);
-        double gold;
-        if (a < 0 || b < 0) known = -1;
-        if (a <= 0 || b <= 0) continue;
-        if (columns_number(form, pairs[i].score, pairs[i].score_length, &gold)) {
-            known = fail("'%s' line %" PRIu64 ": '%.*s' is not a score", path, pairs[i].line, text_shown(pairs[i].score_length),
-                         pairs[i].score);
-            break;
-        }
-        double near = cosine(rows, rows + model->dim, model->dim);
-        if (!isfinite(near)) {
-            known = fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names->words, (uint64_t)pairs[i].a, NULL),
-                         words_get(&names->words, (uint64_t)pairs[i].b, NULL), model->directory);
-            break;
-        }
-        golds[known] = (struct value){gold, (uint64_t)known};
-        cosines[known] = (struct value){near, (uint64_t)known};
-        known++;
-    }
-    return known;
-}
-
 /* Fails with the reason why the correlation cannot be computed. */
 static int refuse_pairs(uint64_t covered, uint64_t total, const struct model *model, const char *path) {
     if (!total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!covered)
         return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", total, path, model->directory);
-    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64
-                ", tell of no order: their scores or their cosines are all the same",
+    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64 ", tell of no order: their scores or their cosines are all the same",
                 covered, path, total);
 }
 
@@ -139,7 +104,28 @@ int evaluate_pairs(struct answer *answer, const struct model *model, const struc
     OWNED struct value *values = mem_alloc(count, 2 * sizeof *values, "scores of pairs"); /* [2 x count] first the file's scores, then cosines */
     OWNED double *ranks = mem_alloc(count, 2 * sizeof *ranks, "ranks of pairs");          /* [2 x count] their ranks */
     if (!values || !ranks) return -1;
-    int64_t known = compare_pairs(model, request->view, &names, pairs, count, values, values + count, &file.look.form, path);
+    OWNED float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
+    int64_t known = rows ? 0 : -1; /* number of pairs whose words both have vectors */
+    for (uint64_t i = 0; known >= 0 && i < count; i++) {
+        int a = vector_of(model, request->view, &names, pairs[i].a, rows), b = vector_of(model, request->view, &names, pairs[i].b, rows + model->dim);
+        double gold;
+        if (a < 0 || b < 0) known = -1;
+        if (a <= 0 || b <= 0) continue;
+        if (columns_number(&file.look.form, pairs[i].score, pairs[i].score_length, &gold)) {
+            known = fail("'%s' line %" PRIu64 ": '%.*s' is not a score", path, pairs[i].line, text_shown(pairs[i].score_length),
+                         pairs[i].score);
+            break;
+        }
+        double near = cosine(rows, rows + model->dim, model->dim);
+        if (!isfinite(near)) {
+            known = fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names.words, (uint64_t)pairs[i].a, NULL),
+                         words_get(&names.words, (uint64_t)pairs[i].b, NULL), model->directory);
+            break;
+        }
+        values[known] = (struct value){gold, (uint64_t)known};
+        values[count + (uint64_t)known] = (struct value){near, (uint64_t)known};
+        known++;
+    }
     if (known < 0) return -1;
     rank(values, (uint64_t)known, ranks);
     rank(values + count, (uint64_t)known, ranks + count);

@@ -76,14 +76,9 @@ struct judged {
     uint64_t different, others; /* others: different values that are no numbers, such as NaN; each is a feature, too */
 };
 
-static int by_number(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Chooses ranges that contain about equally many of the numbers. */
 static void choose_bins(struct judged *judged, double *numbers, uint64_t count) {
-    qsort(numbers, count, sizeof *numbers, by_number);
+    qsort(numbers, count, sizeof *numbers, mem_by_double);
     judged->bounds[0] = numbers[0];
     for (unsigned i = 1; i < FEATURE_BINS; i++) {
         double bound = numbers[count * i / FEATURE_BINS];
@@ -169,8 +164,7 @@ static int judge_column(struct reading *r, unsigned column, struct judged *judge
         judged->kind = IS_NAME;
     } else if (2 * judged->different > filled && blanks > 2 * filled) {
         uint64_t length = r->header[column].length;
-        result = fail("'%s': column '%.*s' is running text: %" PRIu64 " different texts of %" PRIu64
-                      ", %.1f words each; its words become "
+        result = fail("'%s': column '%.*s' is running text: %" PRIu64 " different texts of %" PRIu64 ", %.1f words each; its words become "
                       "features by corpus.feature_words = %.*s, otherwise remove the column",
                       r->file.path, text_shown(length), r->header[column].text, judged->different, filled,
                       (double)(blanks + filled) / (double)filled, text_shown(length), r->header[column].text);
@@ -283,8 +277,7 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
             r.columns = *r.file.look.form.separator == ' ' ? COLUMNS_READ
                                                            : (unsigned)(line->count < COLUMNS_READ ? line->count : COLUMNS_READ);
         if (line->count > r.columns && (r.file.look.header || line->count > COLUMNS_READ || *r.file.look.form.separator != ' '))
-            result = fail("'%s' line %" PRIu64 ": %" PRIu64
-                          " fields, wanted at most %u; many features are written as words after a tab: NAME TAB "
+            result = fail("'%s' line %" PRIu64 ": %" PRIu64 " fields, wanted at most %u; many features are written as words after a tab: NAME TAB "
                           "feature feature",
                           path, r.file.number, line->count, r.columns);
         if (result || mem_grow(&r.cell, &r.capacity, (r.rows + 1) * r.columns, sizeof *r.cell, "features")) break;
@@ -501,20 +494,13 @@ static int choose_ridge(struct fit *f, const char *path, struct pool *pool) {
     for (uint64_t i = 1; i <= f->left; i++) chance += 1 / (double)i / (double)f->left;
     int tells = best >= chance + 4 * 1.28 / (double)f->left;
     if (tells) /* by chance the mean has a standard deviation of 1.28 / left */
-        remark("features   find the row of an item that was left out among %" PRIu64
-               ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)",
+        remark("features   find the row of an item that was left out among %" PRIu64 ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)",
                f->left, best, chance, (double)ridges[f->ridge]);
     else
-        warn("the features of '%s' hardly tell anything about trained items (mean reciprocal rank %.3f, by chance %.3f): answers "
-             "with new items are "
+        warn("the features of '%s' hardly tell anything about trained items (mean reciprocal rank %.3f, by chance %.3f): answers with new items are "
              "nearly random",
              path, best, chance);
     return tells;
-}
-
-static int by_float(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* Some lists of the training data, evenly spaced, or, in a run whose lists have no rows, items that take their part. */
@@ -662,10 +648,10 @@ static int mix(const struct features_mixed *m, uint64_t at, float *room) {
         for (uint64_t number = 0; number < c->items; number++) {
             if (!(room[number] > over) || room[number] > most || scores[k - 1] + room[number] < best->score) continue;
             uint32_t row = (uint32_t)(number < items ? number : model->rows + number - items);
-            const uint32_t *place = rows ? bsearch(&row, rows, search->rows, sizeof *rows, search_by_id) : number < search->rows ? &row : NULL;
+            const uint32_t *place = rows ? bsearch(&row, rows, search->rows, sizeof *rows, mem_by_id) : number < search->rows ? &row : NULL;
             uint32_t id = !place ? 0 : rows ? (uint32_t)(place - rows) : row;
             uint64_t banned = block->banned ? block->banned_starts[at + 1] - block->banned_starts[at] : 0;
-            if (!place || (banned && bsearch(&id, block->banned + block->banned_starts[at], banned, sizeof id, search_by_id))) continue;
+            if (!place || (banned && bsearch(&id, block->banned + block->banned_starts[at], banned, sizeof id, mem_by_id))) continue;
             double score = dot_of(query, search->base + (uint64_t)id * search->dim, search->dim) / (length > 0 ? length : 1);
             struct scored other = {(float)score + room[number], id};
             if (by_score(&other, best) < 0) *best = other, sift(best, found, 0);
@@ -780,7 +766,7 @@ static int keep_trained(struct model *model, enum model_view view, int unit, dou
         for (uint64_t i = 0; i < places && !result; i++) {
             const uint32_t *own = taken + outs[i / PLACES];
             found += outs[i / PLACES + 1] > outs[i / PLACES] &&
-                     bsearch(&ids[i], own, outs[i / PLACES + 1] - outs[i / PLACES], sizeof *own, search_by_id) != NULL;
+                     bsearch(&ids[i], own, outs[i / PLACES + 1] - outs[i / PLACES], sizeof *own, mem_by_id) != NULL;
         }
         if (!(model->content.weight > 0) && 2 * (hits = found) > out) break;
         if (model->content.weight > 0 && (double)found >= KEPT * (double)hits) break;
@@ -873,7 +859,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
             if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
         }
     }
-    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float), *factor = ratio[wanted < ratios ? wanted : ratios - 1];
+    if (ratios) qsort(ratio, ratios, sizeof *ratio, mem_by_float), *factor = ratio[wanted < ratios ? wanted : ratios - 1];
     search_close(&old), search_close(&new);
     return result;
 }
@@ -904,8 +890,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         if (file.starts[i + 1] - file.starts[i] > most) most = file.starts[i + 1] - file.starts[i];
     }
     if (!result && known < 20)
-        result = fail("'%s' has features of %" PRIu64
-                      " %s that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
+        result = fail("'%s' has features of %" PRIu64 " %s that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
                       "%s are named as in the training data",
                       path, known, what, model->directory, what);
     f.features = result ? 0 : file.features.words.size;

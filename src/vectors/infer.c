@@ -79,18 +79,6 @@ static void train_context(struct document *d, uint32_t id, float y) {
     add_row(d->moved, row, -d->rate * sgns_coefficient(dot(d->vector, row, d->model->dim), y), d->model->dim);
 }
 
-static void train_negatives(struct document *d, uint64_t position, uint32_t word) {
-    const struct example_source *s = &d->source;
-    const struct example_own own = example_own(s, &word, 1, &word, 0);
-    for (uint32_t slot = 0; slot < s->negatives; slot++)
-        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-            uint32_t id = example_negative(s, d->epoch, position, slot, attempt);
-            if (example_excludes(&own, id)) continue;
-            train_context(d, id, 0);
-            break;
-        }
-}
-
 static void train_word(struct document *d, uint64_t position, uint32_t word) {
     uint32_t rows = make_vector(d, position);
     memset(d->moved, 0, d->model->dim * sizeof *d->moved);
@@ -101,28 +89,17 @@ static void train_word(struct document *d, uint64_t position, uint32_t word) {
                 train_context(d, d->source.paths.nodes[path.first[code] + i], code ? 0.0f : 1.0f);
     } else {
         train_context(d, word, 1);
-        train_negatives(d, position, word);
+        const struct example_source *s = &d->source;
+        const struct example_own own = example_own(s, &word, 1, &word, 0);
+        for (uint32_t slot = 0; slot < s->negatives; slot++)
+            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t id = example_negative(s, d->epoch, position, slot, attempt);
+                if (example_excludes(&own, id)) continue;
+                train_context(d, id, 0);
+                break;
+            }
     }
     add_row(d->row, d->moved, example_pool_share(&d->source.pool, rows, 0), d->model->dim);
-}
-
-/* Computes the row of a document ids[length]; ids[0] is the number of a document's row, the others are words. */
-static void infer_row(const struct infer_passes *passes, struct document *d, const uint32_t *ids, uint64_t length) {
-    const uint64_t starts[] = {0, length};
-    double steps = (double)(passes->epochs * length), fall = passes->first - passes->last;
-    d->source.ids = ids;
-    d->source.starts = starts;
-    d->source.tokens = length;
-    memset(d->row, 0, d->model->dim * sizeof *d->row);
-    for (d->epoch = 0; d->epoch < passes->epochs; d->epoch++) {
-        struct strip_draws draws = strip_draws();
-        d->strip = strip_of(&d->source, 0, d->epoch);
-        for (uint64_t at = 1; at < length; at++) {
-            uint32_t word = strip_word(&d->source, &d->strip, at, d->epoch, &draws);
-            d->rate = (float)(passes->first - fall * (double)(d->epoch * length + at) / steps);
-            if (word != DRAW_NONE) train_word(d, at, word);
-        }
-    }
 }
 
 /* ---- all documents ---- */
@@ -151,7 +128,22 @@ static int infer_some(void *context, unsigned worker) {
         for (uint64_t at = call->starts[i]; at < call->starts[i + 1]; at++)
             if (call->words[at] < items) ids[length++] = (uint32_t)call->words[at];
         d->row = call->out + i * d->model->dim;
-        infer_row(&call->passes, d, ids, length);
+        /* The document is ids[length]: ids[0] is the number of its row, the others are words. */
+        const uint64_t starts[] = {0, length};
+        double steps = (double)(call->passes.epochs * length), fall = call->passes.first - call->passes.last;
+        d->source.ids = ids;
+        d->source.starts = starts;
+        d->source.tokens = length;
+        memset(d->row, 0, d->model->dim * sizeof *d->row);
+        for (d->epoch = 0; d->epoch < call->passes.epochs; d->epoch++) {
+            struct strip_draws draws = strip_draws();
+            d->strip = strip_of(&d->source, 0, d->epoch);
+            for (uint64_t at = 1; at < length; at++) {
+                uint32_t word = strip_word(&d->source, &d->strip, at, d->epoch, &draws);
+                d->rate = (float)(call->passes.first - fall * (double)(d->epoch * length + at) / steps);
+                if (word != DRAW_NONE) train_word(d, at, word);
+            }
+        }
     }
     return result;
 }

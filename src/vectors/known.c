@@ -13,6 +13,7 @@
 #include "names.h"
 #include "search.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +32,17 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
         return number < 0 ? list : (int64_t)model_end(model) + number;
     }
     int64_t row = model_named(model, name, length);
-    return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
+    return row >= 0 && model_is_item(model, (uint64_t)row) && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
 /* Fails because the run does not know a name of this kind, and suggests the most similar one: an entity or a node, or the name of a list or a
  * relation. */
 static int64_t refuse_name(const struct model *model, const char *what, const char *name, int entities) {
     uint64_t items = model_items(model);
+    int64_t row = model->relations || entities ? model_named(model, name, strlen(name)) : -1;
+    if (row >= 0 && model_is_item(model, (uint64_t)row) != entities)
+        return fail_usage("'%.100s' is %s of '%s'; wanted %s", name, entities ? "a relation" : "an entity", model->directory,
+                          entities ? "an entity" : "a relation");
     const char *near = entities ? names_near(&model->vocab.words, 0, items, 0, name)
                                 : names_near(&model->vocab.words, items, model->vocab.size, strlen(vocab_prefix(&model->vocab)), name);
     return fail_usage("'%s' %s '%.100s'%s%s%s", model->directory, what, name, DID_YOU_MEAN(near));
@@ -48,8 +53,7 @@ int64_t run_lists_find(const struct model *model, const char *name) {
     if (row >= 0) return row;
     if (has_targets(model) || model->vocab.lists)
         return refuse_name(model, "was trained on no list", name, has_targets(model));
-    return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
-                      "'%.100s' instead",
+    return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of '%.100s' instead",
                       model->directory, name);
 }
 
@@ -250,6 +254,7 @@ struct triples_reading {
     uint32_t rows[TRIPLE_TERMS];
     struct corpus_field fields[TRIPLE_TERMS];
     int terms, falses; /* falses: 1: triples whose label says that they are false are taken, too */
+    uint64_t count, known; /* numbers of triples, and of those whose names the run knows */
     triple_take *take;
     void *user;
 };
@@ -265,10 +270,15 @@ static int take_term(void *user, const struct corpus_field *field) {
     reading->rows[reading->terms] = row < 0 || (!is_relation && (uint64_t)row >= items) ? WORDS_ABSENT : (uint32_t)row;
     if (++reading->terms < TRIPLE_TERMS) return 0;
     reading->terms = 0;
-    return reading->falses || field->weight != 0 ? reading->take(reading->user, reading->rows, reading->fields) : 0;
+    int known = 1;
+    for (int i = 0; i < TRIPLE_TERMS; i++) known &= reading->rows[i] != WORDS_ABSENT;
+    reading->count++;
+    if (!reading->falses && field->weight == 0) return 0;
+    reading->known += (uint64_t)known;
+    return reading->take(reading->user, reading->rows, reading->fields);
 }
 
-int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
+int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look, int some,
                      triple_take *take, void *user) {
     char said[LOOK_SAID];
     struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look, .said = said};
@@ -284,6 +294,9 @@ int run_triples_read(const struct model *model, const char *path, const struct g
     }
     if (!result) result = asked_read(path, data, &options, take_term, &reading);
     words_release(&reading.relations);
+    if (!result && !reading.count) return fail("'%s' has no triples", path);
+    if (!result && some && !reading.known)
+        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, path, model->directory, reading.count);
     return result;
 }
 
@@ -312,7 +325,7 @@ int64_t known_answers_find(const struct known_answers *known, uint32_t entity, u
 
 int known_answers_has(const struct known_answers *known, const uint32_t rows[3]) {
     uint64_t at = (uint64_t)known_answers_find(known, rows[TRIPLE_HEAD], rows[TRIPLE_RELATION]);
-    return bsearch(&rows[TRIPLE_TAIL], known->answers + known->starts[at], known->counts[at], sizeof *rows, search_by_id) != NULL;
+    return bsearch(&rows[TRIPLE_TAIL], known->answers + known->starts[at], known->counts[at], sizeof *rows, mem_by_id) != NULL;
 }
 
 /* Adds the triple's tail and head to `to`, each only if it answers one of the questions. */

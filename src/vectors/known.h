@@ -92,8 +92,8 @@ float run_triples_score(const struct model *model, const float *query, const flo
  * fields whose weight is 0 if a label says that the triple is false (look_keys.labelled). Returns 0, or -1 to stop. */
 typedef int triple_take(void *user, const uint32_t rows[3], const struct corpus_field fields[3]);
 /* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). With look->labelled = 0, triples that a label calls
- * false are left out. Returns 0, or -1 after fail(). */
-int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
+ * false are left out. Returns 0, or -1 after fail(): also if there are no triples or, with some = 1, none whose names the run knows. */
+int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look, int some,
                      triple_take *take, void *user);
 
 /* ---- known answers ---- */

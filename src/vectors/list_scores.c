@@ -240,7 +240,7 @@ static int ban(const struct asking *asking, struct search_block *block, uint64_t
     if (is_node && ban_row(asking, block, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
     for (uint64_t i = first; scores->candidates && i < *end; i++) { /* their numbers among the candidates */
-        const uint32_t *at = bsearch(&block->banned[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
+        const uint32_t *at = bsearch(&block->banned[i], scores->candidates, scores->search.rows, sizeof *at, mem_by_id);
         if (at) block->banned[kept++] = (uint32_t)(at - scores->candidates);
     }
     if (scores->candidates) *end = kept;
@@ -366,7 +366,11 @@ enum list_score answers_score(const struct model *model, int named) {
 uint64_t answers_rows(const struct model *model, int lists) {
     uint64_t items = model_items(model);
     if (!lists && !items) fail("'%s' has no row but those of lists; wanted items", model->directory);
-    if (lists && !model->vocab.lists) fail("no list has a row in '%s': lists have some with examples.mode = user", model->directory);
+    if (lists && !model->vocab.lists && config_walks_triples(&model->keys))
+        fail("'%s' was trained on walks over triples: its relations are words, which are answers without --lists (lists=True), too",
+             model->directory);
+    else if (lists && !model->vocab.lists)
+        fail("no list has a row in '%s': lists have some with examples.mode = user", model->directory);
     return !lists ? items : model->vocab.lists && !model_check_list(model, items) ? model->rows : 0;
 }
 

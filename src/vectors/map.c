@@ -6,7 +6,6 @@
 #include "base/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -244,15 +244,6 @@ static double value_at(const struct fit *f, double t) {
     return squares / 2 + losses;
 }
 
-/* Computes the gradient at w, and the two derivatives of each sample's loss. Returns the gradient's length. */
-static double find_gradient(struct fit *f) {
-    memcpy(f->gradient, f->w, f->columns * sizeof *f->gradient);
-    for (uint64_t i = 0; i < f->samples->count; i++) f->slope[i] = -sign_of(f, i) / (1 + exp(sign_of(f, i) * f->z[i]));
-    backward(f, f->slope, f->gradient);
-    for (uint64_t i = 0; i < f->samples->count; i++) f->bend[i] = fabs(f->slope[i]) * (1 - fabs(f->slope[i]));
-    return sqrt(product(f->gradient, f->gradient, f->columns));
-}
-
 /* Computes turned = Hessian x way. */
 static void turn(struct fit *f) {
     forward(f, f->way, f->dz);
@@ -293,7 +284,12 @@ static double take_step(struct fit *f, double value) {
 static void solve(struct fit *f) {
     double value = (double)f->samples->count * M_LN2, first = 0;
     for (int step = 0; step < NEWTON_STEPS; step++) {
-        double length = find_gradient(f);
+        /* The gradient at w, and the two derivatives of each sample's loss. */
+        memcpy(f->gradient, f->w, f->columns * sizeof *f->gradient);
+        for (uint64_t i = 0; i < f->samples->count; i++) f->slope[i] = -sign_of(f, i) / (1 + exp(sign_of(f, i) * f->z[i]));
+        backward(f, f->slope, f->gradient);
+        for (uint64_t i = 0; i < f->samples->count; i++) f->bend[i] = fabs(f->slope[i]) * (1 - fabs(f->slope[i]));
+        double length = sqrt(product(f->gradient, f->gradient, f->columns));
         if (!step) first = length;
         if (length <= enough * first) break;
         find_step(f, length);
@@ -368,17 +364,13 @@ struct numpy_draws numpy_draws_make(uint32_t seed) {
     return draws;
 }
 
-static uint64_t next_64(struct numpy_draws *draws) {
-    step(draws);
-    uint64_t folded = (uint64_t)(draws->state >> 64) ^ (uint64_t)draws->state;
-    unsigned turn = (unsigned)(draws->state >> 122);
-    return folded >> turn | folded << (-turn & 63);
-}
-
 static uint32_t next_32(struct numpy_draws *draws) {
     draws->has_half = !draws->has_half;
     if (!draws->has_half) return draws->half;
-    uint64_t bits = next_64(draws);
+    step(draws);
+    uint64_t folded = (uint64_t)(draws->state >> 64) ^ (uint64_t)draws->state;
+    unsigned turn = (unsigned)(draws->state >> 122);
+    uint64_t bits = folded >> turn | folded << (-turn & 63);
     draws->half = (uint32_t)(bits >> 32);
     return (uint32_t)bits;
 }

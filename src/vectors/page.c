@@ -160,39 +160,14 @@ static void print_field(struct json *json, const char *before, const struct curv
     json_print(json, "]");
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Returns the median of all untrained losses per pair, which differ slightly from line to line; losses of 0 are ignored. NaN if no line has one. */
 static double untrained(const struct curve *curve) {
     double told[HISTORY_POINTS];
     uint64_t count = 0;
     for (uint64_t i = 0; i < curve->count; i++)
         if (curve->points[i].field[UNTRAINED] > 0) told[count++] = curve->points[i].field[UNTRAINED];
-    qsort(told, count, sizeof *told, by_value);
+    qsort(told, count, sizeof *told, mem_by_double);
     return count ? told[count / 2] : NAN;
-}
-
-static void print_curves(struct json *json, const struct curves *curves) {
-    const struct curve *trained = &curves->trained, *held_out = &curves->held_out, *scored = &curves->scored;
-    print_field(json, "{\"trained\":{\"done\":", trained, DONE);
-    print_field(json, ",\"epoch\":", trained, EPOCH);
-    print_field(json, ",\"seconds\":", trained, SECONDS);
-    print_field(json, ",\"loss\":", trained, LOSS);
-    print_field(json, ",\"lr\":", trained, LR);
-    print_field(json, ",\"pairs\":", trained, PAIRS);
-    print_field(json, ",\"words\":", trained, WORDS);
-    print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
-    print_field(json, ",\"epoch\":", held_out, EPOCH);
-    print_field(json, ",\"loss\":", held_out, LOSS);
-    json_print(json, "},\"scored\":{\"name\":\"%s\"", curves->score);
-    print_field(json, ",\"done\":", scored, DONE);
-    print_field(json, ",\"score\":", scored, LOSS);
-    json_print(json, "},\"untrained\":");
-    json_number(json, untrained(trained));
-    json_print(json, "}");
 }
 
 int history_print(struct json *json, const char *path) {
@@ -202,7 +177,23 @@ int history_print(struct json *json, const char *path) {
         thin(&curves.trained);
         thin(&curves.held_out);
         thin(&curves.scored);
-        print_curves(json, &curves);
+        const struct curve *trained = &curves.trained, *held_out = &curves.held_out, *scored = &curves.scored;
+        print_field(json, "{\"trained\":{\"done\":", trained, DONE);
+        print_field(json, ",\"epoch\":", trained, EPOCH);
+        print_field(json, ",\"seconds\":", trained, SECONDS);
+        print_field(json, ",\"loss\":", trained, LOSS);
+        print_field(json, ",\"lr\":", trained, LR);
+        print_field(json, ",\"pairs\":", trained, PAIRS);
+        print_field(json, ",\"words\":", trained, WORDS);
+        print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
+        print_field(json, ",\"epoch\":", held_out, EPOCH);
+        print_field(json, ",\"loss\":", held_out, LOSS);
+        json_print(json, "},\"scored\":{\"name\":\"%s\"", curves.score);
+        print_field(json, ",\"done\":", scored, DONE);
+        print_field(json, ",\"score\":", scored, LOSS);
+        json_print(json, "},\"untrained\":");
+        json_number(json, untrained(trained));
+        json_print(json, "}");
     }
     mem_free(curves.trained.points, curves.held_out.points, curves.scored.points);
     return result;
@@ -317,34 +308,23 @@ static void page_print_name(struct json *json, const char *name, uint64_t length
     json_string(json, cut, length + 3);
 }
 
-struct counted_label {
-    uint64_t rows;
-    uint32_t label;
-};
-
-static int by_rows(const void *a, const void *b) {
-    const struct counted_label *x = a, *y = b;
-    if (x->rows != y->rows) return x->rows < y->rows ? 1 : -1;
-    return x->label < y->label ? -1 : x->label > y->label;
-}
-
 /* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all others. */
 static int choose_labels(struct page_groups *groups, const uint32_t *labels, uint64_t count, const char *path) {
     uint64_t all = groups->labels.words.size, met = 0;
-    OWNED struct counted_label *counted = mem_alloc(all + 1, sizeof *counted, "labels");
+    OWNED struct mem_counted *counted = mem_alloc(all + 1, sizeof *counted, "labels");
     OWNED uint8_t *group = mem_alloc(all + 1, sizeof *group, "labels");
     int result = counted && group ? 0 : -1;
-    for (uint64_t i = 0; !result && i < all; i++) counted[i] = (struct counted_label){0, (uint32_t)i};
+    for (uint64_t i = 0; !result && i < all; i++) counted[i] = (struct mem_counted){0, (uint32_t)i};
     for (uint64_t i = 0; !result && i < count; i++)
-        if (labels[i]) counted[labels[i] - 1].rows++;
-    if (!result && all) qsort(counted, all, sizeof *counted, by_rows);
-    while (!result && met < all && counted[met].rows) met++;
+        if (labels[i]) counted[labels[i] - 1].count++;
+    if (!result && all) qsort(counted, all, sizeof *counted, mem_by_falling_count);
+    while (!result && met < all && counted[met].count) met++;
     if (!result && !met) result = fail("'%s' has no label of any of the %" PRIu64 " rows of the map", path, count);
     groups->count = met < PAGE_GROUPS ? (uint32_t)met : PAGE_GROUPS;
     groups->others = met > PAGE_GROUPS ? met - PAGE_GROUPS + 1 : 0;
     for (uint64_t i = 0; !result && i < met; i++) {
-        group[counted[i].label] = (uint8_t)(i < PAGE_GROUPS ? i : PAGE_GROUPS - 1);
-        if (i < PAGE_GROUPS) groups->shown[i] = counted[i].label;
+        group[counted[i].id] = (uint8_t)(i < PAGE_GROUPS ? i : PAGE_GROUPS - 1);
+        if (i < PAGE_GROUPS) groups->shown[i] = counted[i].id;
     }
     for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = labels[i] ? group[labels[i] - 1] : PAGE_NO_GROUP;
     return result;
@@ -518,28 +498,17 @@ enum { QUERIES = 256 }; /* number of queries of a search: few, so that Ctrl-C is
 
 /* ---- which rows ---- */
 
-struct counted {
-    uint64_t count;
-    uint32_t row;
-};
-
-static int by_count(const void *a, const void *b) {
-    const struct counted *x = a, *y = b;
-    if (x->count != y->count) return x->count < y->count ? 1 : -1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
 /* Chooses the most frequent rows. Usually counts fall with the id (corpus.order = frequency), and millions of rows need no sorting. */
 static int choose_shown_rows(struct page_rows *rows, const struct vocab *vocab) {
     uint64_t size = rows->all, sorted = 1;
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
     while (sorted < size && vocab_count(vocab, sorted) <= vocab_count(vocab, sorted - 1)) sorted++;
-    OWNED struct counted *all = sorted < size ? mem_alloc(size, sizeof *all, "the most frequent rows") : NULL;
+    OWNED struct mem_counted *all = sorted < size ? mem_alloc(size, sizeof *all, "the most frequent rows") : NULL;
     if (sorted < size && !all) return -1;
-    for (uint64_t row = 0; all && row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
-    if (all) qsort(all, size, sizeof *all, by_count);
-    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all ? all[i].row : (uint32_t)i;
+    for (uint64_t row = 0; all && row < size; row++) all[row] = (struct mem_counted){vocab_count(vocab, row), (uint32_t)row};
+    if (all) qsort(all, size, sizeof *all, mem_by_falling_count);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all ? all[i].id : (uint32_t)i;
     return 0;
 }
 
@@ -664,9 +633,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
         if (!(*bytes = write_filled(filling->parts, NULL))) return -1;
         if (*bytes <= PAGE_BYTES) return 0;
         if (rows->count == rows->top)
-            return fail("the page would take %.1f MB, more than the %d MB that a browser opens at once: ask for fewer "
-                        "rows than "
-                        "--top=%" PRIu64,
+            return fail("the page would take %.1f MB, more than the %d MB that a browser opens at once: ask for fewer rows than --top=%" PRIu64,
                         (double)*bytes / 1e6, PAGE_BYTES / 1000000, rows->top);
         uint64_t fewer = rows->count * PAGE_BYTES / *bytes * 9 / 10;
         rows->count = fewer > rows->top ? fewer : rows->top;

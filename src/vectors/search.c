@@ -107,11 +107,6 @@ static int open_block(struct search_block *block, uint32_t dim, uint32_t k, uint
     return block->queries && block->banned_starts && answers ? 0 : -1;
 }
 
-static void close_block(struct search_block *block) {
-    void *const arrays[] = {block->queries, block->banned_starts, block->banned, block->than, block->ids, block->scores, block->above, block->level};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-}
-
 int search_ban(struct search_block *block, const uint32_t *rows, uint64_t count) {
     uint64_t *end = &block->banned_starts[block->filled + 1];
     if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
@@ -161,18 +156,13 @@ int search_each(struct search *search, uint64_t count, uint32_t k, const struct 
             result = calls->take(user, first + i, &found);
         }
     }
-    close_block(&block);
+    mem_free(block.queries, block.banned_starts, block.banned, block.than, block.ids, block.scores, block.above, block.level);
     return result;
-}
-
-int search_by_id(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 uint64_t search_distinct(uint32_t *ids, uint64_t count) {
     uint64_t kept = 0;
-    if (count) qsort(ids, count, sizeof *ids, search_by_id);
+    if (count) qsort(ids, count, sizeof *ids, mem_by_id);
     for (uint64_t i = 0; i < count; i++)
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
     return kept;

@@ -72,7 +72,7 @@ int search_each(struct search *search, uint64_t count, uint32_t k, const struct 
 uint64_t search_block_rows(uint32_t dim, uint32_t k); /* the most questions of one block */
 
 /* Compares two ids, uint32_t, for qsort() and bsearch(). */
-int search_by_id(const void *a, const void *b);
+int mem_by_id(const void *a, const void *b);
 /* Sorts ids and removes repetitions, as the array `banned` requires. Returns how many are left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "numeric.h"
 
 #include <inttypes.h>
@@ -74,12 +75,10 @@ int scored_triples_read(struct scored_triples *triples, const struct model *mode
                         const struct look_keys *look, int some, struct pool *pool) {
     struct look_keys keys = *look;
     keys.labelled = 1;
-    if (run_triples_check(model) || run_triples_read(model, path, data, &keys, take_triple, triples)) return -1;
-    if (some && triples->unknown == triples->count)
-        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, path, model->directory, triples->count);
+    if (run_triples_check(model) || run_triples_read(model, path, data, &keys, some, take_triple, triples)) return -1;
     if (triples->unknown)
-        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' have a name that '%s' does not know", triples->unknown, triples->count, path,
-             model->directory);
+        warn("%" PRIu64 " of %" PRIu64 " triple%s of '%s' ha%s a name that '%s' does not know", triples->unknown, triples->count,
+             text_plural(triples->count), path, triples->unknown == 1 ? "s" : "ve", model->directory);
     return score_all(triples, model, pool);
 }
 

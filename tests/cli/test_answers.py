@@ -116,7 +116,7 @@ def test_each_file_is_read_as_it_looks(sptx, readers, trained):
     assert key.stdout == named.stdout
     sptx.path("ragged.lists").write_text(sptx.path("train.lists").read_text()[:-1] + " 3 4\n")  # lines of two lengths are no table
     said = sptx.refuses("evaluate", "run", "--train=ragged.lists", "--held-out=held.lists", "--format=pairs")
-    assert said.startswith("'ragged.lists' line 1: ")
+    assert said.startswith("'ragged.lists' line 200: 9 fields with blanks between; the first lines have 7: ")
     assert "--format" in sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lines")
     assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--items=1", "--format=lists", code=2)
 

@@ -56,7 +56,7 @@ def test_a_header_is_said(sptx):
     ("1 2 1\n2 3 -1\n", [], "'edges' line 2: the weight '-1' is not a positive finite number; graph.weights = no reads edges without"),
     ("1 2 1\n# inf\n2 3 inf\n", ["--graph.weights=yes"],
      "'edges' line 3: the weight 'inf' is not a positive finite number; graph.weights = no reads edges without"),
-    ("1 2\n2\n", [], "'edges' line 2: 1 field with blanks between; wanted source, target[, weight]"),
+    ("1 2\n2\n", [], "'edges' line 2: 1 field with blanks between; wanted source, target[, weight]: 2"),
     ("1 2 1\n2 3\n", [],
      "'edges' line 1: the edge has a weight, '1', and not all of the first edges have one; set graph.weights to yes or no"),
     ("1 2 3e38\n2 1 3e38\n", [], "the weights of the edge from row 0 to row 1 of the vocabulary add up to more than 32 bits hold"),

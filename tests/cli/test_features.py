@@ -138,7 +138,7 @@ def test_what_items_have_in_common_counts_where_it_finds_left_out_items(series):
 @pytest.mark.parametrize("options", [(), ("--seen",), ("--among=300",), ("--among=new",), ("--k=1",), ("--k=600",)])
 def test_content_is_added_to_the_scores_of_all_items(series, options):
     """The answers to one list, by NumPy; the weight is said with three digits."""
-    done = series("recommend", "run", "--list=r7", "--item-features=features.tsv", "--new-share=0.1", "--k=20", *options)
+    done = series("recommend", "run", "--list=r7", "--item-features=features.tsv", "--new-share=0.1", *options)
     weight = float(re.search(r"counts ([0-9.]+) beside", done.stderr)[1])
     plain = series("recommend", "run", "--list=r7", "--k=600", "--seen")
     learnt = {line.split("\t")[1]: float(line.split("\t")[2]) for line in plain.stdout.splitlines()}

@@ -79,6 +79,13 @@ def test_a_held_out_file_of_trained_items_is_refused(judged):
     assert "480 of 600 held-out items of 'held.txt' are trained ones" in said
 
 
+def test_files_of_other_items_are_refused(judged):
+    judged.path("held.txt").write_text(judged.write(HELD))
+    judged.path("other.txt").write_text(judged.write({name: ["nothing", "nobody"] for name in HELD}))
+    for files in (["--train=other.txt", "--held-out=held.txt"], ["--train=train.txt", "--held-out=other.txt"]):
+        assert "none of the 240 items of 'other.txt' is in the vocabulary of 'run'" in judged.refuses("evaluate", "run", *files)
+
+
 def test_lists_without_a_row_of_theirs_are_counted(judged):
     """A new list is scored by its items. without-row counts it only if the run keeps rows for the other lists."""
     judged.path("more.txt").write_text(judged.write({**TRAIN, "new": ["i1", "i2"]}))

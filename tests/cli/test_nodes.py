@@ -107,7 +107,7 @@ def test_labels_are_given_as_liblinear_gives_them(graph, table):
     assert len(lines) == 3
     for share, line in zip(SHARES, lines):
         micro, macro = labels_by_others(vectors_of(graph, names, table), y, share)
-        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ "
+        told = re.fullmatch(rf"labels share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ "
                             "labels 5 covered 160/161", line)
         assert abs(float(told[1]) - micro) < 3e-3 and abs(float(told[2]) - macro) < 3e-3, (line, micro, macro)
 
@@ -323,7 +323,7 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--pairs=file", "--share=0.5"], 2, "evaluate: --share is of the nodes of --labels=FILE, which is wanted, too"),
     ("", ["--edges=file"], 1, "'file' has no edge between two different nodes"),
     ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no edge between two different nodes"),
-    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]"),
+    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]: 3"),
     ("x y\n", ["--edges=file"], 1,
      "1 of 1 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
      "another graph; wanted lines of two of the run's nodes"),
@@ -406,7 +406,7 @@ def test_labels_are_the_judges(cora, table):
 @pytest.mark.long
 @pytest.mark.parametrize("directed", [[], ["--directed"]])
 def test_links_are_the_judges(cora, directed):
-    line = re.compile(r"^(?:held.tsv )?(\S+) (?:AUC|auc) (\S+) (?:MRR|mrr) (\S+) hits@10 (\S+)", re.M)
+    line = re.compile(r"^(?:held )?(\S+) (?:AUC|auc) (\S+) (?:MRR|mrr) (\S+) hits@10 (\S+)", re.M)
     theirs = {name: numbers for name, *numbers in line.findall(judged(cora, "link_prediction.py", "run", "train.tsv", "held.tsv",
                                                                       *directed))}
     for table, others in (("target", {}), ("normsum", {"cosine": "normsum"}), ("context", {"cosine": "context-cosine"})):

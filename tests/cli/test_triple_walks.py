@@ -178,6 +178,9 @@ def test_a_relation_is_never_answered_as_a_node(triples):
     for run in ("run", "kept"):
         found = {line.split("\t")[1] for line in triples("recommend", run, "--items=g1n1", "--seen", "--k=1000").stdout.splitlines()}
         assert found == {word for word in words_of(triples, run) if not word.startswith("relation:")}
+        for name in ("likes", "relation:likes"):
+            assert f"'{name}' is a relation of '{run}'; wanted an entity" in triples.refuses("recommend", run, f"--list={name}", code=2)
+        assert "its relations are words, which are answers without --lists" in triples.refuses("nearest", run, "g1n1", "--lists")
         done = triples("recommend", run, "--items=g1n1", "--candidates=candidates.txt")
         assert [line.split("\t")[1] for line in done.stdout.splitlines()] == ["g1n2"] and "2 candidates of 'candidates.txt' are no items" in done.stderr
 
@@ -200,8 +203,6 @@ def test_a_relation_is_found_by_its_name_alone(triples):
                         (["recommend", "run", "--lists=lists.txt", "--format=lists"], ["recommend", "run", "--lists=whole.txt", "--format=lists"])):
         assert triples(*bare).stdout == triples(*whole).stdout != ""
     assert triples("nearest", "run", "own2").stdout != triples("nearest", "run", "relation:own2").stdout  # an entity's name comes first
-    answers = [triples("recommend", "run", f"--list={name}").stdout.split() for name in ("likes", "relation:likes")]
-    assert answers[0][1::3] == answers[1][1::3] != []
     assert "'liked' is not in the vocabulary of 'run'" in triples.refuses("nearest", "run", "liked")
 
 

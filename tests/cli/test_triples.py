@@ -154,6 +154,27 @@ def test_unknown_names_are_misses_and_trained_triples_counted(sptx):
         str(sptx.directory.resolve()) + "/", "")
 
 
+def test_files_of_triples_that_tell_nothing_are_refused(sptx):
+    """Without triples, or with triples of other names: whatever the file is for. Of a list of files each one is judged."""
+    split(sptx)
+    sptx("train", config(sptx))
+    sptx.path("empty.txt").write_text("")
+    write(sptx, "none.txt", [("nobody", "r0", "noone", "1"), ("noone", "r1", "nobody", "0")])
+    write(sptx, "labels.txt", [("e0_0", "r0", "e0_1", "1"), ("e0_0", "r1", "e0_2", "0")])
+    evaluate, score = ("evaluate", "run"), ("score", "run")
+    for file, sentence in (("empty.txt", "has no triples"), ("none.txt", "has no triple whose head, relation and tail 'run' knows, among 2")):
+        for command in ((*evaluate, "--triples=test.txt", f"--known={file}"), (*evaluate, "--triples=test.txt", f"--known=valid.txt,{file}"),
+                        (*evaluate, f"--triples={file}"), (*evaluate, f"--labelled={file}", "--thresholds=labels.txt"),
+                        (*evaluate, "--labelled=labels.txt", f"--thresholds={file}"), (*score, "--triples=test.txt", f"--validation={file}")):
+            assert f"'{file}' {sentence}" in sptx.refuses(*command).replace(str(sptx.directory.resolve()) + "/", "")
+    assert "'empty.txt' has no triples" in sptx.refuses(*score, "--triples=empty.txt")
+    assert sptx(*score, "--triples=none.txt").stdout.count("nan") == 2
+    write(sptx, "one.csv", [("nobody", "r0", "noone")])
+    assert "1 of 1 triple of 'one.csv' has a name" in sptx(*score, "--triples=one.csv").stderr
+    write(sptx, "own.test.csv", [("e0_0", "r0", "e0_1")])
+    assert sptx(*evaluate, "--triples=own.test.csv").stdout.startswith("own.test mrr ")
+
+
 def test_a_sample_is_said(sptx):
     split(sptx)
     sptx("train", config(sptx))
@@ -307,10 +328,14 @@ def test_relations_are_compared_with_each_other(sptx):
 @pytest.mark.parametrize("command, words", [
     (["recommend", "run", "--head=e0_0"], ["--relation=R"]),
     (["recommend", "run", "--relation=r0"], ["--head=X"]),
-    (["recommend", "run", "--head=e0_0", "--tail=e0_0", "--relation=r0"], ["--head=X", "--tail=Y"]),
+    (["recommend", "run", "--head=e0_0", "--tail=e0_0", "--relation=r0"], ["--head = 'e0_0' and --tail = 'e0_0' are both given", "--relation=R"]),
     (["recommend", "run", "--head=e0_0", "--relation=r0", "--among=3"], ["--among", "lists"]),
     (["recommend", "run", "--head=nobody", "--relation=r0"], ["knows no entity 'nobody'"]),
-    (["recommend", "run", "--head=relation:r0", "--relation=r0"], ["knows no entity 'relation:r0'\n"]),
+    (["recommend", "run", "--head=relation:r0", "--relation=r0"], ["'relation:r0' is a relation of 'run'; wanted an entity\n"]),
+    (["recommend", "run", "--tail=r0", "--relation=r0"], ["'r0' is a relation of 'run'; wanted an entity\n"]),
+    (["recommend", "run", "--head=e0_0", "--relation=e0_0"], ["'e0_0' is an entity of 'run'; wanted a relation\n"]),
+    (["recommend", "run", "--head=e0_0", "--relation=r0", "--relation=r1"], ["recommend: --relation is given twice\n"]),
+    (["evaluate", "run", "--triples=test.txt", "--known=valid.txt", "--known=corpus.txt"], ["--known is given twice; several are written --known=FILE,FILE"]),
     (["recommend", "run", "--head=e0_0", "--relation=r00"], ["knows no relation 'r00'", "did you mean 'r0'"]),
     (["recommend", "run", "--list=r0"], ["was trained on triples", "--head=X"]),
     (["recommend", "run", "--items=e0_0"], ["was trained on triples", "--head=X"]),
@@ -470,23 +495,23 @@ def test_triples_are_classified_by_a_threshold_a_relation(sptx):
     own = {name: threshold(x[[line[1] == name for line in chosen]], chosen_true[[line[1] == name for line in chosen]]) for name in names}
     called = numpy.array([score >= own.get(line[1], threshold(x, chosen_true)) for line, score in zip(asked, y)])
     f1 = 2 * (called & (is_true == 1)).sum() / (called.sum() + is_true.sum())
-    assert done.stdout == f"test.tsv accuracy {(called == is_true).mean():.4f} f1 {f1:.4f} labelled 100 true 50 unknown 0 thresholds {len(own)} relations 4\n"
+    assert done.stdout == f"test accuracy {(called == is_true).mean():.4f} f1 {f1:.4f} labelled 100 true 50 unknown 0 thresholds {len(own)} relations 4\n"
     assert (called == is_true).mean() > .6
     assert f"thresholds of {len(own)} of 4 relations, chosen by the labelled triples of 'valid.tsv'" in done.stderr
     with sptx.path("test.tsv").open("a") as file:
         file.write("nobody\tr0\te0_0\t1\n")
     field, known = sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv").stdout.splitlines()
-    assert field.startswith(f"test.tsv accuracy {(called == is_true).sum() / 101:.4f} f1 ") and " unknown 1 " in field
-    assert known.startswith(f"test.tsv known accuracy {(called == is_true).mean():.4f} f1 {f1:.4f}, without")
+    assert field.startswith(f"test accuracy {(called == is_true).sum() / 101:.4f} f1 ") and " unknown 1 " in field
+    assert known.startswith(f"test known accuracy {(called == is_true).mean():.4f} f1 {f1:.4f}, without")
     false = "\t".join(asked[int(numpy.argmin(numpy.where(called, numpy.inf, y)))]) + "\t0\n"
     sptx.path("false.tsv").write_text(false)
-    assert sptx("evaluate", "run", "--labelled=false.tsv", "--thresholds=valid.tsv").stdout.startswith("false.tsv accuracy 1.0000 f1 0.0000 ")
+    assert sptx("evaluate", "run", "--labelled=false.tsv", "--thresholds=valid.tsv").stdout.startswith("false accuracy 1.0000 f1 0.0000 ")
 
 
 def test_false_triples_are_not_held_out_ones(sptx):
     train, valid, test = split(sptx)
     sptx("train", config(sptx))
-    wanted = sptx("evaluate", "run", "--triples=test.txt", "--known=valid.txt").stdout.replace("test ", "test.tsv ")
+    wanted = sptx("evaluate", "run", "--triples=test.txt", "--known=valid.txt").stdout
     for name, part in (("test", test), ("valid", valid)):
         labelled(sptx, name + ".tsv", part, 5)
     done = sptx("evaluate", "run", "--triples=test.tsv", "--known=valid.tsv")

@@ -191,4 +191,4 @@ def test_export_writes_classes(place):
     classes = dict(line.split(" ") for line in place.path("classes").read_text().splitlines())
     assert len(classes) == 40 and classes["t0w0"] == classes["t0w1"] and len(set(classes.values())) <= 10
     assert "--classes=N is for --format=classes" in place.refuses("export", "vectors.bin", "--format=npy", "--classes=3", "--out=x", code=2)
-    assert "--classes=N is for --format=classes" in place.refuses("export", "vectors.bin", "--format=classes", "--out=x", code=2)
+    assert "--format=classes wants --classes=N" in place.refuses("export", "vectors.bin", "--format=classes", "--out=x", code=2)

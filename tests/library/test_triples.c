@@ -234,7 +234,7 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_triples(corpus, &two, &two, &three), "2 heads, 2 relations and 3 tails; wanted the same number of each");
     REFUSED(sptx_corpus_triples(corpus, &two, NULL, &two), "relations are NULL");
     REFUSED(sptx_corpus_edges(corpus, &two, &two, NULL), "such data is given as triples");
-    REFUSED(sptx_run_answers(run, &relation, &relation, 1, NULL, K, rows, scores), "is no row of an entity but of a relation; those of");
+    REFUSED(sptx_run_answers(run, &relation, &relation, 1, NULL, K, rows, scores), "is that of 'relation:");
     REFUSED(sptx_run_answers(run, &entity, &entity, 1, NULL, K, rows, scores), "is no row of a relation");
     REFUSED(sptx_run_answers(run, &entity, &past, 1, NULL, K, rows, scores), "is no row of a relation");
     REFUSED(sptx_run_answers(run, &entity, NULL, 1, NULL, K, rows, scores), "one is NULL");

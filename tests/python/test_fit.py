@@ -193,7 +193,7 @@ def test_tokens_keep_the_blanks_around_them(tmp_path):
 # ---- what goes wrong ----
 
 @pytest.mark.parametrize("data, options, error, sentence", [
-    ([["a", "b\tc"]], {}, sptx.Error, "the token 'b.c' has a tab or a line's end in it"),
+    ([["a", "b\tc"]], {}, sptx.Error, "the token 'b..c' has a tab or a line's end in it"),
     ([["a", "b\n"]], {}, sptx.Error, "the token 'b.' has a tab or a line's end in it"),
     ([["a", "b"], ["a", ""]], {}, sptx.Error, "token 1 of sentence 1 is empty: leave empty tokens out"),
     (pyarrow.table({"words": [["a", ""]]}), {}, sptx.Error, "token 1 of sentence 0 is empty"),

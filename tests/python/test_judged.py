@@ -79,8 +79,8 @@ def test_columns_and_names_are_said(shop):
     other = frame_of(HELD).rename(columns={"user": "who", "item": "what"})
     assert shop.evaluate(train=frame, held_out=other, columns=("who", "what"), k=5) == shop.wanted
     names = ["i%d" % item for item in range(30)]
-    found = shop.evaluate(train=matrix_of(TRAIN), held_out=matrix_of(HELD), items=names, users=range(100), k=5)["lists"]
-    assert found["unknown"] == found["held_out"] == sum(map(len, without(HELD, {99: HELD.get(99, [])}).values()))
+    with pytest.raises(sptx.Error, match="none of the .* items of 'held_out' is in the vocabulary"):
+        shop.evaluate(train=matrix_of(TRAIN), held_out=matrix_of(HELD), items=names, users=range(100), k=5)
 
 
 def test_lists_without_names_are_numbered(shop):
@@ -144,7 +144,7 @@ EDGES = {"tuples": lambda links: iter(links), "two arrays": lambda links: tuple(
 @pytest.mark.parametrize("form", EDGES)
 def test_links_are_judged_in_every_form(graph, form):
     held, known = map(EDGES[form], graph.links)
-    wanted = graph.evaluate(edges=graph.folder / "held.tsv", known=graph.folder / "known.tsv")["held.tsv"]
+    wanted = graph.evaluate(edges=graph.folder / "held.tsv", known=graph.folder / "known.tsv")["held"]
     found = graph.evaluate(edges=held, known=known)["edges"]
     assert found["links"] == 15 and {name: found[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")} == \
         {name: wanted[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")}
@@ -170,7 +170,7 @@ LABELS = {"dict": GROUPS, "pairs": list(GROUPS.items()), "series": pandas.Series
 @pytest.mark.parametrize("form", LABELS)
 def test_labels_are_judged_in_every_form(graph, form):
     (graph.folder / "labels.tsv").write_text("".join("%s\t%s\n" % item for item in GROUPS.items()))
-    wanted = graph.evaluate(labels=graph.folder / "labels.tsv", share=[0.3, 0.6])["labels.tsv"]
+    wanted = graph.evaluate(labels=graph.folder / "labels.tsv", share=[0.3, 0.6])["labels"]
     assert graph.evaluate(labels=LABELS[form], share=[0.3, 0.6])["labels"] == wanted
 
 
@@ -178,7 +178,7 @@ def test_several_labels_of_a_node_count(graph):
     (graph.folder / "more.tsv").write_text("".join("%d\t%s\t%s\n" % (node, label, "low" if node < 15 else "high")
                                                     for node, label in GROUPS.items()))
     several = {node: {label, "low" if node < 15 else "high"} for node, label in GROUPS.items()}
-    wanted = graph.evaluate(labels=graph.folder / "more.tsv")["more.tsv"]
+    wanted = graph.evaluate(labels=graph.folder / "more.tsv")["more"]
     assert graph.evaluate(labels=several)["labels"] == wanted and wanted[0]["labels"] == 4
 
 

@@ -338,8 +338,8 @@ def test_options_that_are_wrong_are_named(cpu, change, kind, said):
 
 
 def test_optimizers_have_pytorchs_options():
-    from sptx import _library, _options
-    assert {name: set(options) for name, options in _options.OPTIMIZERS.items()} == {
+    from sptx import _library, _table
+    assert {name: set(options) for name, options in _table.OPTIMIZERS.items()} == {
         "sgd": {"momentum", "nesterov", "weight_decay"},
         "adagrad": {"lr_decay", "weight_decay", "initial_accumulator", "eps"},
         "adadelta": {"rho", "eps", "weight_decay"},
@@ -354,14 +354,14 @@ def test_optimizers_have_pytorchs_options():
         "ftrl": {"l1", "l2", "beta"},
         "rowwise_adam": {"beta1", "beta2", "eps"},
         "none": set()}
-    every = set().union(*_options.OPTIMIZERS.values())
+    every = set().union(*_table.OPTIMIZERS.values())
     assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.LATER_NUMBERS + _library.FLAGS)
-    assert set(sum(_options.PAIRS.values(), ())) | set(_options.ALIASES.values()) <= every
+    assert set(sum(_table.PAIRS.values(), ())) | set(_table.ALIASES.values()) <= every
 
 
 def test_every_option_of_every_optimizer_reaches_the_library(cpu):
     """The binding does not check the values of options. The library refuses a value past its bounds, and names the option."""
-    from sptx._options import OPTIMIZERS
+    from sptx._table import OPTIMIZERS
     for optimizer, options in OPTIMIZERS.items():
         for option in options:
             if option in ("nesterov", "centered", "amsgrad"):

@@ -150,7 +150,7 @@ def test_score(tmp_path, of_file):
     with pytest.warns(sptx.SptxWarning, match="trained on"):
         assert of_file.score(asked[0], validation=str(path)) == (both[0][0], both[1][0])
     path.write_text("".join("\t".join((*line, "1" if line[1] == "r0" else "-1")) + "\n" for line in valid))
-    found = of_file.evaluate(labelled=path, thresholds=path)["valid.tsv"]
+    found = of_file.evaluate(labelled=path, thresholds=path)["valid"]
     assert found["labelled"] == 90 and found["true"] == 30 and found["accuracy"] == found["accuracy_known"] > .6
     with pytest.raises(sptx.Error, match="'validation' has no triple"):
         of_file.score(asked, validation=[("x", "y", "z")])
@@ -162,10 +162,33 @@ def test_data_that_holds_no_triples_is_refused(tmp_path):
     for data, kind, words in (([("a", "b")], ValueError, "row 0 of the tuples: 2 fields; wanted head, relation, tail"),
                               (numpy.zeros((4, 2), int), ValueError, "row 0 of the array of shape .4, 2.: 2 fields"), (numpy.zeros(3), ValueError, "the shape"), (5, TypeError, "holds no triples"),
                               ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of one length"),
-                              ([("a", "", "b")], sptx.Error, "empty")):
+                              ([("a", "", "b")], sptx.Error, "empty"), ([("a", "r", "")], sptx.Error, "the tail of triple 0 is empty")):
         with pytest.raises(kind, match=words):
             fitted(tmp_path, data)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_format_that_there_is_not_is_answered_with_those_that_are(tmp_path):
+    with pytest.raises(ValueError, match="format = 'triple' is none of text, .*, triples; did you mean 'triples'"):
+        sptx.fit([("a", "r", "b")], tmp_path / "run", format="triple")
+
+
+def test_test_data_without_known_triples_is_refused(of_file, tmp_path):
+    lines = [("e1", "r0", "e2"), ("e3", "r1", "e4")]
+    for empty in ([], numpy.zeros((0, 3), int)):
+        for ask in (lambda: of_file.evaluate(triples=empty), lambda: of_file.evaluate(triples=lines, known=empty), lambda: of_file.score(empty),
+                    lambda: of_file.score(lines, validation=empty)):
+            with pytest.raises(sptx.Error, match="has no triples"):
+                ask()
+    with pytest.raises(sptx.Error, match="'known' has no triple whose head, relation and tail"):
+        of_file.evaluate(triples=lines, known=[("x", "y", "z")])
+    with pytest.raises(ValueError, match="is that of 'relation:r0'; wanted an entity's"):
+        of_file.tails("relation:r0", "r0")
+    paths = [tmp_path / "a b.txt", tmp_path / "c.txt"]
+    for path, line in zip(paths, (("e1", "r0", "e5"), ("e3", "r1", "e6"))):
+        path.write_text("\t".join(line) + "\n")
+    both = of_file.evaluate(triples=lines, known=[("e1", "r0", "e5"), ("e3", "r1", "e6")])
+    assert of_file.evaluate(triples=lines, known=paths) == both == of_file.evaluate(triples=lines, known='"%s","%s"' % tuple(paths))
 
 
 def test_a_sparse_matrix_holds_no_triples(tmp_path):
@@ -268,6 +291,10 @@ def test_relations_of_walks_go_by_their_names_and_are_no_nodes(tmp_path):
     assert [word for word, _ in run.recommend(["e1"], among=["relation:r1", "e2"])] == ["e2"]
     with pytest.raises(sptx.Error, match="none of the 1 candidates is an item"):
         run.recommend(["e1"], among=["r1"])
+    with pytest.raises(ValueError, match="'r1' is a relation of .*; wanted an entity"):
+        run.recommend(list="r1")
+    with pytest.raises(sptx.Error, match="was trained on walks over triples .*, and its relations are words"):
+        run.score(("e1", "r1", "e2"))
     held = [("e0", "e29"), ("e2", "e28")]
     links = run.evaluate(edges=[*held, ("relation:r1", "e1"), ("e1", "r1")])["edges"]
     assert links["left_out"] == 2 and links["unknown"] == 2 and links["asked"] == links["links"] == 2

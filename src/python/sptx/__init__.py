@@ -34,7 +34,6 @@ from ._errors import Error, OutOfMemory, SptxWarning
 from ._fasttext import FastText, FastTextKeyedVectors
 from ._fit import fit
 from ._glove import GloVe
-from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._keyed_table import KeyedTable
 from ._library import version as __version__
@@ -45,7 +44,7 @@ from ._table import Table
 from ._tables import KeyedTables, Tables
 from ._train import Progress, train
 from ._tune import Tuned, tune
-from ._views import Rows
+from ._views import HalfRows, Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedTable", "KeyedTables", "KeyedVectors",

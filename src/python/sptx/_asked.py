@@ -105,7 +105,7 @@ class Asked:
                  known: Any = None, labelled: Optional[Path] = None, thresholds: Optional[Path] = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
                  items: Any = None, restrict: int = 30000, met: int = 5, sample: Optional[int] = None,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
-        """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without ".txt", or
+        """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without .txt, .tsv or .csv, or
         whole paths if two files have the same name.
 
             run.evaluate(pairs="ws353.txt", analogies="questions.txt")
@@ -116,15 +116,15 @@ class Asked:
             # in a run with item features {"lists": {"new items among all": {"recall": ..}, ..}}
             run.evaluate(train=frame, held_out=other_frame, columns=("user", "item"))
             run.evaluate(labels="cora.labels.tsv", share=[0.1, 0.5])
-            # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
+            # {"cora.labels": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
             run.evaluate(edges="held_out.tsv", known="train.tsv")
-            # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
+            # {"held_out": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
             run.evaluate(triples="test.txt", known="valid.txt")
             # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": ..,
             #           "unknown": .., "mrr_known": .., "mrr_popular": .., "mrr_random": .., ..}}: triples with unknown names are misses,
             #           but not in "mrr_known", "hits1_known", ..; the last two are rankings without a model
             run.evaluate(labelled="test.tsv", thresholds="valid.tsv")
-            # {"test.tsv": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
+            # {"test": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's
@@ -142,7 +142,8 @@ class Asked:
                             or data as for fit(format="graph"): two arrays, a frame, a networkx graph, pairs. Links with an unknown
                             node ("left_out" counts them) and links that were trained ("trained") are skipped
         triples, known      held-out triples, and further ones that are known to be true: files of head, relation, tail, or data as for
-                            fit(format="triples"). Other known answers, and those of training, are left out of each ranking
+                            fit(format="triples"); of known ones also several files, a list of paths or "a.txt,b.txt". Other known
+                            answers, and those of training, are left out of each ranking
         labelled            a file of head, relation, tail and 1 for a true triple, 0 or -1 for a false one: which of them are told by the
         thresholds          score of score(), with a threshold for each relation, which is chosen by such triples of another file
         directed            edges: links have a direction, and only their second nodes are ranked; always so if the run's graph is directed
@@ -246,6 +247,58 @@ class Asked:
             options.words = words_of(words)
             self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
 
+    # ---- indexes of other libraries: they answer with row numbers, and run.words[row] is the word ----
+
+    def to_usearch(self, table: Optional[str] = None, lists: bool = False, metric: Optional[str] = None, dtype: str = "f32") -> Any:
+        """Returns a usearch.index.Index of the vectors: run.to_usearch().search(run["sin"], 10).keys. dtype: number type in which the index stores
+        vectors: "f32", "bf16", "f16" or "i8". Needs usearch.
+
+        For all three indexes, table and lists are those of vectors(). metric: "cosine" or "dot" (the inner product); None: the inner product for a
+        run whose lists have rows of their own and were scored by dot products, with whose rows (run.vectors(lists=True)) its items are to be
+        found; the cosine for other runs, as nearest() does.
+        """
+        from usearch.index import Index
+
+        index = Index(ndim=self.dim, metric="cos" if self._by_cosine(metric) else "ip", dtype=dtype)
+        rows = self.vectors(table=table, lists=lists)
+        index.add(numpy.arange(len(rows), dtype=numpy.uint64), rows)
+        return index
+
+    def to_faiss(self, index: str = "Flat", table: Optional[str] = None, lists: bool = False, metric: Optional[str] = None) -> Any:
+        """A faiss index of the vectors, trained where it needs training. index: what faiss.index_factory() makes: "Flat", "HNSW32",
+        "IVF256,Flat". faiss has no cosine: with metric "cosine" the rows are scaled to length 1 and compared by inner products, so
+        scale queries, too (faiss.normalize_L2). Needs faiss."""
+        import faiss
+
+        made = faiss.index_factory(self.dim, index, faiss.METRIC_INNER_PRODUCT)
+        rows = self.vectors(table=table, lists=lists)
+        if self._by_cosine(metric):
+            faiss.normalize_L2(rows)
+        if not made.is_trained:
+            made.train(rows)
+        made.add(rows)
+        return made
+
+    def to_hnswlib(self, table: Optional[str] = None, lists: bool = False, metric: Optional[str] = None, M: int = 16,
+                   ef_construction: int = 200, ef: int = 100) -> Any:
+        """Returns an hnswlib.Index of the vectors: run.to_hnswlib().knn_query(run["sin"], k=10)[0]. M: links of a row in hnswlib; ef_construction,
+        ef: rows that it looks at for each row inserted, and for each query. Needs hnswlib."""
+        import hnswlib
+
+        rows = self.vectors(table=table, lists=lists)
+        index = hnswlib.Index(space="cosine" if self._by_cosine(metric) else "ip", dim=self.dim)
+        index.init_index(max_elements=len(rows), M=M, ef_construction=ef_construction, random_seed=1)
+        index.add_items(rows, numpy.arange(len(rows)))
+        index.set_ef(ef)
+        return index
+
+    def _by_cosine(self, metric: Optional[str]) -> bool:
+        if metric not in (None, "cosine", "dot"):
+            raise ValueError("metric = %r is neither 'cosine' nor 'dot'" % (metric,))
+        if metric is None and len(self.lists):
+            return self._key("train", "score") == "cosine"
+        return metric != "dot"
+
     def _ask(self, function: Any, *arguments: Any) -> None:
         handle = self._open()
         self._context.call(function, handle.pointer, *arguments)
@@ -292,7 +345,8 @@ def _paths(given: Union[Path, Sequence[Path]]) -> List[Path]:
 def _name_for(path: Path, others: Dict[str, Any]) -> str:
     """Returns a file's name as `evaluate` prints it, or the whole path if another file has the same name."""
     name = os.path.basename(os.fsdecode(path))
-    name = name[:-4] if name.endswith(".txt") and len(name) > 4 else name
+    start, ending = os.path.splitext(name)
+    name = start if ending in (".txt", ".tsv", ".csv") else name
     return os.fsdecode(path) if name in others else name
 
 

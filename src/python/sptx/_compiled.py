@@ -46,7 +46,7 @@ known = _module.Known(numpy.ndarray, numpy.empty, numpy.dtype(numpy.float32)) if
 
 
 def _walk(iterator: Any, plain: Any, words_only: bool, most: int) -> Tuple[bytes, bytes, bytes, bool]:
-    """Does what walk() of the C module does: see src/python/calls/walk.c."""
+    """Does what walk() of the C module does: see src/python/calls/calls.c."""
     words: List[bytes] = []
     starts = [0]
     for sentence in iterator:

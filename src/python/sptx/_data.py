@@ -7,6 +7,7 @@
 No library is imported for its kind of data: the kind is known from the attributes of the object.
 """
 
+import difflib
 import itertools
 import os
 from collections.abc import Iterable, Mapping
@@ -470,6 +471,9 @@ def _are_paths(data: Any) -> bool:
 def source_of(data: Any, columns: Optional[Sequence[Any]], users: Any, items: Any, format: Optional[str] = None,
               weights: Any = None) -> Source:
     """Returns the source that reads this data. Raises if an argument names something that the data lacks."""
+    if format is not None and format not in Paths.formats:
+        near = difflib.get_close_matches(str(format), Paths.formats, 1)
+        raise ValueError("format = %r is none of %s%s" % (format, ", ".join(Paths.formats), "; did you mean %r?" % near[0] if near else ""))
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
     if _are_paths(data):

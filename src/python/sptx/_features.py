@@ -8,11 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Iterator, List, Optional, TextIO
 
 from ._corpus import is_token, name_of
-from ._table import path_of
-
-
-def is_file(data: Any) -> bool:
-    return isinstance(data, (str, bytes, os.PathLike))
+from ._table import is_path, path_of
 
 
 def _cell(value: Any) -> str:
@@ -34,7 +30,7 @@ def _name(value: Any) -> str:
 @contextlib.contextmanager
 def as_file(data: Any) -> Iterator[Optional[bytes]]:
     """The path of a file with these features, which is removed afterwards unless the caller named it; None for None."""
-    if data is None or is_file(data):
+    if data is None or is_path(data):
         yield None if data is None else path_of(data)
         return
     with tempfile.TemporaryDirectory(prefix="sptx-") as directory:

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict
 
 import numpy
 
-from ._halves import values_of, widened
 from ._table import Table
+from ._views import values_of, widened
 
 _BLOCK = 16 << 20  # bytes hashed at a time
 

@@ -10,11 +10,11 @@ from ._context import Context
 from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
 from ._errors import tell
-from ._features import is_file, write
+from ._features import write
 from ._pickled import replace
 from ._progress import shown
 from ._run import Run
-from ._table import path_of
+from ._table import is_path, path_of
 from ._train import Progress, _beginning, _of_files, _setting, _Training
 
 
@@ -67,7 +67,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
-    Tokens are not stripped: blanks at their ends stay. An empty token raises ValueError. Floats such as 7.0 are read as integers.
+    Tokens are not stripped: blanks at their ends stay. An empty token raises sptx.Error; a pair without a list or an item is left out, with a warning. Floats such as 7.0 are read as integers.
     One line on standard error says what the data was taken for, as the command's does, unless progress is False; run.about keeps it.
     An SptxWarning reports data that is not used: ratings that all count alike, rows without a value, nodes without an edge.
 
@@ -86,12 +86,12 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     told = [("item", ".items", item_features, items), ("list", ".users", user_features, users)]
     for what, ending, features, _ in told:
         if features is not None:
-            given["corpus.%s_features" % what] = features if is_file(features) else _features_of(path, ending, resume)
+            given["corpus.%s_features" % what] = features if is_path(features) else _features_of(path, ending, resume)
     source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
     older, latest = {}, _latest(path)
     try:
         for what, _, features, names in told:
-            if features is not None and not is_file(features):
+            if features is not None and not is_path(features):
                 text, file = io.StringIO(newline=""), given["corpus.%s_features" % what]
                 write(features, text, names)
                 older[file] = _bytes_of(file)
@@ -105,7 +105,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
             _put(file, was)
         raise
     for what, ending, features, _ in told:
-        for file in _both(path, ending) if features is not None and not is_file(features) else ():
+        for file in _both(path, ending) if features is not None and not is_path(features) else ():
             if file != given["corpus.%s_features" % what]:
                 _put(file, None)  # of the run that was there before
     run = Run(path, device=device)

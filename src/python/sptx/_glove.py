@@ -8,9 +8,9 @@ import numpy
 from . import _pickled
 from ._errors import naming
 from ._fit import fit
-from ._halves import widened
 from ._keyed import KeyedVectors
 from ._run import Run
+from ._views import widened
 from ._word2vec import _Place
 
 Path = Union[str, "os.PathLike[str]"]

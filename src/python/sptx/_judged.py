@@ -2,7 +2,6 @@
 which is converted to a corpus for the library."""
 
 import ctypes
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
@@ -12,11 +11,7 @@ from . import _library
 from ._corpus import Corpus, Source
 from ._data import Sparse, source_of
 from ._rows import FieldRows, Taken, TupleRows
-from ._table import path_of
-
-
-def is_path(data: Any) -> bool:
-    return isinstance(data, (str, bytes, os.PathLike))
+from ._table import is_path, path_of
 
 
 class Judged:
@@ -67,6 +62,8 @@ def _lines(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], kin
     if is_path(data):
         return Judged(path_of(data))
     source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, kind).read_as(kind)
+    if what == "known" and kind == "triples" and "corpus.path" in source.settings:
+        return Judged(path_of(source.settings["corpus.path"]))
     _refuse_paths(source, what)
     return _as_corpus(run, source, {})
 

@@ -18,7 +18,7 @@ Path = Union[str, "os.PathLike[str]"]
 _log = logging.getLogger("sptx")
 
 
-class KeyedVectors:
+class KeyedVectors(_pickled.Saved):
     """Vectors by word (gensim calls it a key).
 
     vectors       float32 [words x vector_size]; row i is that of index_to_key[i]
@@ -440,7 +440,6 @@ class KeyedVectors:
         self.fill_norms(force=True)
 
     mapfile_path = None
-    lifecycle_events: Sequence[Dict[str, Any]] = ()
     vectors_lockf = ones("vectors_lockf")
 
     # ---- rare queries ----
@@ -507,11 +506,6 @@ class KeyedVectors:
     resize_vectors = refused("resize_vectors() is not there: add_vectors() makes a row for each new word")
 
     # ---- logging ----
-
-    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Appends an event to lifecycle_events and logs it."""
-        self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
-        _log.log(log_level, "%s: %s", event_name, event)
 
     @staticmethod
     def log_accuracy(section: Dict[str, Any]) -> float:

@@ -65,7 +65,11 @@ def _check_gpu(number: int, gpu: Optional[int]) -> None:
 
 
 class _Library:
-    """Base class of the libraries. By default arrays are not copied, and there is no stream to wait for."""
+    """Base class of the libraries. By default arrays are not filled or copied, and there is no stream to wait for."""
+
+    @staticmethod
+    def out(array: Any, gpu: Optional[int]) -> Operand:
+        raise Wrong(TypeError, "is a %s; wanted an array of NumPy, PyTorch or CuPy" % type(array).__name__)
 
     @staticmethod
     def result(operand: Operand, ids: Operand) -> Any:
@@ -120,7 +124,7 @@ class Numpy(_Library):
     @staticmethod
     def out(array: Any, gpu: Optional[int]) -> Operand:
         if not isinstance(array, numpy.ndarray):
-            raise Wrong(TypeError, "is a %s; wanted an array of NumPy, PyTorch or CuPy" % type(array).__name__)
+            _Library.out(array, gpu)
         array = numpy.asarray(array)
         if array.dtype != numpy.float32:
             raise Wrong(TypeError, "is %s, wanted float32" % _kind_of(array))
@@ -442,10 +446,6 @@ class Foreign(_Library):
     @staticmethod
     def floats(array: Any, gpu: Optional[int]) -> Operand:
         return Foreign._take(array, gpu, "floats")
-
-    @staticmethod
-    def out(array: Any, gpu: Optional[int]) -> Operand:
-        raise Wrong(TypeError, "is a %s; wanted an array of NumPy, PyTorch or CuPy" % type(array).__name__)
 
     @staticmethod
     def new(shape: Shape, ids: Operand, gpu: Optional[int]) -> Operand:

@@ -4,7 +4,6 @@ those of gensim 4.4. For files, `sptx-w2v phrases` and the key corpus.phrases = 
 import collections
 import inspect
 import itertools
-import logging
 import math
 import os
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -41,12 +40,11 @@ def npmi_scorer(worda_count: int, wordb_count: int, bigram_count: int, len_vocab
 _SCORERS = {"default": original_scorer, "npmi": npmi_scorer}
 
 
-class _Joins:
+class _Joins(_pickled.Saved):
     """Base class of Phrases and FrozenPhrases: joins the phrases of sentences; the derived class has score_candidate()."""
 
     connector_words: FrozenSet[str] = frozenset()
     delimiter, threshold = "_", 0.0
-    lifecycle_events: Sequence[Dict[str, Any]] = ()
 
     def score_candidate(self, word_a: str, word_b: str, in_between: List[str]) -> Tuple[Optional[str], Optional[float]]:
         """Returns (joined words, score) if the words are a phrase, otherwise (None, None)."""
@@ -86,19 +84,10 @@ class _Joins:
         """Returns {phrase: score} of all phrases in the sentences."""
         return {phrase: score for sentence in sentences for phrase, score in self.analyze_sentence(sentence) if score is not None}
 
-    def save(self, path: Path, *_: Any, **__: Any) -> None:
-        """Writes the model to a file, for load()."""
-        _pickled.save(self, path)
-
     @classmethod
     def load(cls, path: Path, *_: Any, **__: Any) -> Any:
         """Reads what save() wrote."""
         return _pickled.load(path, _Joins, "phrases")
-
-    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Appends an event to lifecycle_events and logs it."""
-        self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
-        logging.getLogger("sptx").log(log_level, "%s: %s", event_name, event)
 
 
 class Phrases(_Joins):

@@ -2,11 +2,12 @@
 
 import contextlib
 import fcntl
+import logging
 import os
 import pickle
 import re
 import stat
-from typing import Any, Callable, Mapping, Union
+from typing import Any, Callable, Dict, Mapping, Sequence, Union
 
 
 def save(model: Any, path: Union[str, os.PathLike]) -> None:
@@ -58,7 +59,14 @@ def _remove_left(folder: str, name: str) -> None:
 
 
 class Saved:
-    """Base class of models that are stored in one file."""
+    """Base class of models that are stored in one file, with gensim's list of what has happened to them."""
+
+    lifecycle_events: Sequence[Dict[str, Any]] = ()
+
+    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
+        """Appends an event to lifecycle_events and logs it."""
+        self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
+        logging.getLogger("sptx").log(log_level, "%s: %s", event_name, event)
 
     def save(self, path: Union[str, "os.PathLike[str]"], *_: Any, **__: Any) -> None:
         """Writes the model to one file."""

@@ -75,7 +75,7 @@ class FieldRows(Source):
         if isinstance(column, numpy.ndarray) and column.dtype.kind in "iu":
             return numbers(column, what)
         values = column if isinstance(column, (list, tuple)) else column.tolist()
-        return next(walked([values], _words, most=len(values) + 1))[0]
+        return next(walked([values], lambda column, _: self.texts(column), most=len(values) + 1))[0]
 
     def values(self, column: Any, what: str) -> Any:
         """Returns a column of numbers. A missing number is NaN."""
@@ -153,10 +153,6 @@ class FieldRows(Source):
             end = at + len(starts) - 1
             corpus.sentences(tokens, starts, None if called is None else text(called[at:end]))
             at = end
-
-
-def _words(column: Any, _: int) -> List[bytes]:
-    return [b"" if is_missing(value) else as_word(value) for value in column]
 
 
 class TupleRows(FieldRows):

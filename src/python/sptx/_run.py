@@ -14,12 +14,10 @@ from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
 from ._features import as_file, words_of
-from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
 from ._recommend import answers, infer, is_table, lists_of, recommend
 from ._table import path_of
-from ._halves import HalfRows
-from ._views import NumberedRows, Rows, rows_of
+from ._views import HalfRows, NumberedRows, Rows, rows_of
 
 
 _WORDS = 1 << 16  # number of words that are read at a time
@@ -62,7 +60,7 @@ def _name(name: Any) -> Any:
     return name
 
 
-class Run(Asked, Indexes):
+class Run(Asked):
     """A finished run, or one checkpoint of it.
 
         run = sptx.Run("runs/my")
@@ -377,9 +375,10 @@ class Run(Asked, Indexes):
         ones whose heads and tails are drawn. The file may have a fourth column, 1 for true triples and 0 or -1 for false ones, to which
         the probabilities are then fitted. columns: names of the columns of frames.
 
-        Warns of unknown names. ValueError if the run was not trained on triples; sptx.Error if it knows no triple of validation.
+        Warns of unknown names. ValueError if the run was not trained on triples; sptx.Error if it was trained on walks over them, if there are no
+        triples, or if it knows no triple of validation.
         """
-        if not self.relations:
+        if not self.relations and self._key("corpus", "format") != "triples":
             raise ValueError("'%s' was not trained on triples (corpus.format = triples), and knows no relations" % os.fsdecode(self._path))
         one = isinstance(triples, tuple) and len(triples) == 3 and all(map(is_token, triples))
         asked = _judged.triples(self, [triples] if one else triples, "triples", columns)
@@ -393,7 +392,8 @@ class Run(Asked, Indexes):
 
     @property
     def relations(self) -> List[str]:
-        """The names of the relations of a run of triples, by row; empty for other runs."""
+        """The names of the relations of a run of triples, by row; empty for other runs, also of walks over triples, in which relations are
+        words, "relation:NAME"."""
         count = int(library.sptx_run_relations(self._open().pointer))
         return [name[len("relation:"):] for name in self.lists[:count]]
 

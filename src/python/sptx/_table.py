@@ -11,11 +11,18 @@ import numpy
 from . import _arrays, _compiled, _library
 from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
-from ._halves import HalfRows, values_of
 from ._library import AS_WEIGHTS, DTYPES, OWNERS, PLACES, library
-from ._options import read_options
 from ._saving import Saving
-from ._views import Rows, rows_of
+from ._views import HalfRows, Rows, rows_of, values_of
+
+# Each optimizer's options beside lr and clip, as the library names them: numbers and flags of sptx.h.
+OPTIMIZERS: Dict[str, tuple] = {
+    name: tuple(_library.names(library.sptx_optimizer_option, name.encode()))
+    for name in _library.names(library.sptx_optimizer)}
+
+# Names of PyTorch's that are called otherwise in sptx.h.
+PAIRS = {"betas": ("beta1", "beta2"), "etas": ("eta_minus", "eta_plus"), "step_sizes": ("step_min", "step_max")}
+ALIASES = {"initial_accumulator_value": "initial_accumulator"}
 
 
 class Table:
@@ -571,6 +578,56 @@ def read_table(rows: Any, dim: Any, optimizer: Any, *, lr: Any = None, weights: 
     return wanted
 
 
+def read_options(optimizer: Any, lr: Optional[float], clip: Any, count_rows: Any, given: Dict[str, Any]) -> Any:
+    """Returns a struct sptx_table_options with these options; all others have their defaults. TypeError for an option that the optimizer lacks."""
+    if not isinstance(optimizer, str):
+        raise TypeError("optimizer = %r is not a name; wanted one of %s" % (optimizer, ", ".join(OPTIMIZERS)))
+    name = optimizer.replace("-", "_")
+    if name not in OPTIMIZERS:
+        raise ValueError("optimizer '%s' is none of %s" % (optimizer, ", ".join(OPTIMIZERS)))
+    options = _library.TableOptions()
+    library.sptx_table_defaults(ctypes.byref(options), ctypes.sizeof(options))
+    options.optimizer = name.encode()
+    if lr is not None:
+        options.lr = _number(lr, "lr")
+    options.clip = _number(clip, "clip")
+    options.count_rows = _flag(count_rows, "count_rows")
+    for key, value in _spelled_out(given).items():
+        if key not in OPTIMIZERS[name]:
+            raise TypeError("optimizer '%s' has no option '%s'; it has %s" %
+                            (name, key, ", ".join(("lr",) + OPTIMIZERS[name]) if name != "none" else "none"))
+        setattr(options, key, _flag(value, key) if key in _library.FLAGS else _number(value, key))
+    return options
+
+
+def _spelled_out(given: Dict[str, Any]) -> Dict[str, Any]:
+    out: Dict[str, Any] = {}
+    for key, value in given.items():
+        names = PAIRS.get(key)
+        if names is None:
+            out[ALIASES.get(key, key)] = value
+            continue
+        try:
+            first, second = value
+        except (TypeError, ValueError):
+            raise TypeError("%s = %r is not a pair of numbers" % (key, value)) from None
+        out.update({names[0]: first, names[1]: second})
+    return out
+
+
+def _number(value: Any, what: str) -> float:
+    number = number_of(value, what)
+    if math.isnan(number):
+        raise ValueError("%s is NaN" % what)
+    return number
+
+
+def _flag(value: Any, what: str) -> int:
+    if not isinstance(value, (int, numpy.integer, numpy.bool_)) or value not in (0, 1):
+        raise TypeError("%s = %r is not True or False" % (what, value))
+    return int(value)
+
+
 def place_of(place: Any, what: str) -> int:
     if not isinstance(place, str) or place not in PLACES:
         raise ValueError("%s = %r is none of %s" % (what, place, ", ".join(PLACES)))
@@ -599,6 +656,10 @@ def dtype_of(dtype: Any, what: str) -> int:
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError("%s = %r is none of %s" % (what, dtype, ", ".join(filter(None, DTYPES))))
     return DTYPES.index(dtype)
+
+
+def is_path(data: Any) -> bool:
+    return isinstance(data, (str, bytes, os.PathLike))
 
 
 def path_of(path: Any) -> bytes:

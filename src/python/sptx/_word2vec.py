@@ -340,7 +340,6 @@ class Word2Vec(_pickled.Saved):
 
     # ---- less used members ----
 
-    lifecycle_events: Sequence[Dict[str, Any]] = ()
     min_alpha_yet_reached = 0.0
     cum_table = None  # None: the library draws the noise words, without gensim's table
 
@@ -373,11 +372,6 @@ class Word2Vec(_pickled.Saved):
     def init_sims(self, replace: bool = False) -> None:
         """The old name of wv.init_sims()."""
         self.wv.init_sims(replace)
-
-    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Appends an event to lifecycle_events and logs it."""
-        self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
-        logging.getLogger("sptx").log(log_level, "%s: %s", event_name, event)
 
     def seeded_vector(self, seed_string: str, vector_size: int) -> Any:
         """Returns a random vector whose seed is this text and the model's seed; values lie within +-0.5 / vector_size."""

@@ -59,7 +59,7 @@ static void a_file_that_is_cut_short_is_named(void **state) {
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
     snprintf(wanted, sizeof wanted,
-             "sptx-w2v: '%s/two?tabs' cannot be read any more: another program has cut it short, or its disk fails\n", scratch);
+             "sptx-w2v: '%s/two\\ttabs' cannot be read any more: another program has cut it short, or its disk fails\n", scratch);
     assert_string_equal(said, wanted);
 }
 

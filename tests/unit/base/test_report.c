@@ -21,13 +21,19 @@ static void the_first_sentence_wins(void **state) {
 
 static void a_sentence_is_one_line_whatever_it_quotes(void **state) {
     (fail)("'%s' is not\ta type", "<f4\n\033[2J\177");
-    assert_string_equal(report_sentence(), "'<f4??[2J?' is not?a type");
+    assert_string_equal(report_sentence(), "'<f4??[2J?' is not\\ta type");
     report_clear();
     /* control characters of C1, as one byte and in UTF-8, and letters whose bytes are similar */
     (fail)("'\x9B"
            "1m' '\xC2\x9B"
            "1m' 'caf\xC3\xA9 \xD0\x9B\xE2\x80\x9C caf\xE9'");
     assert_string_equal(report_sentence(), "'?1m' '?1m' 'caf\xC3\xA9 \xD0\x9B\xE2\x80\x9C caf\xE9'");
+}
+
+static void tabs_are_shown_while_there_is_room(void **state) {
+    char text[12] = "a\tb\t\tc\n\t";
+    terminal_make_line(text, sizeof text);
+    assert_string_equal(text, "a\\tb\\t\\tc??");
 }
 
 static void a_long_sentence_is_cut_not_overrun(void **state) {
@@ -203,6 +209,7 @@ static void a_sink_writes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(the_first_sentence_wins),
                                        TEST(a_sentence_is_one_line_whatever_it_quotes),
+                                       TEST(tabs_are_shown_while_there_is_room),
                                        TEST(a_long_sentence_is_cut_not_overrun),
                                        TEST(threads_do_not_mix_their_sentences),
                                        TEST(lines_off_a_terminal),

@@ -9,7 +9,7 @@ enum { ARGUMENTS = 32 };
 struct read {
     struct arguments arguments;
     int flag, pair_count;
-    const char *k, *out, *pairs[OPTION_TIMES];
+    const char *k, *out, *over, *pairs[OPTION_TIMES];
 };
 
 /* Reads a line of words by arguments_read(). The caller releases read->arguments. */
@@ -19,7 +19,8 @@ static int read_line(struct read *read, const char *sections, const char *line) 
     int argc = 0;
     *read = (struct read){.out = "default"};
     const struct option options[] = {{.name = "k", .text = &read->k},
-                                     {.name = "out", .text = &read->out},
+                                     {.name = "out", .text = &read->out, .several = "--out=A,B"},
+                                     {.name = "over", .text = &read->over, .flag = &read->flag},
                                      {.name = "resume", .flag = &read->flag},
                                      {.name = "pairs", .texts = read->pairs, .count = &read->pair_count},
                                      {0}};
@@ -31,7 +32,7 @@ static int read_line(struct read *read, const char *sections, const char *line) 
 static void sorts_arguments(void **state) {
     static const char *const given[] = {"one", "two", "-x", "--k=11", "--", "--z"};
     struct read g;
-    assert_int_equal(read_line(&g, ANY_SECTION, "cmd one --k=10 two --resume --model.dim=3 --pairs=a --pairs=b=c -x --run.dir=a "
+    assert_int_equal(read_line(&g, ANY_SECTION, "cmd one --k=10 two --resume --resume --model.dim=3 --pairs=a --pairs=b=c -x --run.dir=a "
                                                 "-- --k=11 -- --z"),
                      0);
     assert_int_equal(g.arguments.count, 6);
@@ -65,6 +66,10 @@ static void refuses_arguments(void **state) {
         {ANY_SECTION, "cmd --k", "--k needs a value"},
         {ANY_SECTION, "cmd --k=", "--k needs a value"},
         {ANY_SECTION, "cmd --resume=yes", "--resume takes no value"},
+        {ANY_SECTION, "cmd --k=1 --out=a --k=2", "cmd sub: --k is given twice"},
+        {ANY_SECTION, "cmd --k=1 --k=1", "--k is given twice"},
+        {NULL, "cmd --out=a x --out=b", "--out is given twice; several are written --out=A,B"},
+        {NULL, "cmd --over --over=now", "--over is given twice"},
         {ANY_SECTION, "cmd --dim=100", "cmd sub has no option '--dim'; the key is --model.dim=100"},
         {ANY_SECTION, "cmd --epochs", "the key is --train.epochs=..."},
         {"device, memory", "cmd --threads=2", "the key is --device.threads=2"},

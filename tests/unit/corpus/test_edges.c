@@ -96,7 +96,7 @@ static void loops_and_edges_of_weight_0_are_left_out_and_counted(void **state) {
 
 static void bad_edges_name_their_line(void **state) {
     static const char *const bad[][2] = {
-        {"1 2\nlonely\n", "line 2: 1 field with blanks between; wanted source, target[, weight]"},
+        {"1 2\nlonely\n", "line 2: 1 field with blanks between; wanted source, target[, weight]: lonely"},
         {"1 2 3 4 5\n", "line 1: nothing tells which columns are wanted: 1 2 3 4 5; say which columns are source and target by corpus.columns, as in "
                            "corpus.columns = 1,3 or by their names"},
         {"1,,3\n", "line 1: its target is empty (column 2)"},

@@ -114,7 +114,7 @@ static void bad_pairs_name_their_line(void **state) {
                                                                         "column is what", "a,b,c"));
     assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* the line is a header, since its third field is not a number */
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
-                        "line 3: 1 field with blanks between; wanted list, item[, rating]");
+                        "line 3: 1 field with blanks between; wanted list, item[, rating]: lonely");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
                         UNTOLD("nothing tells which columns are wanted", "1 2 3 4 5"));
     assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
@@ -213,8 +213,8 @@ static void columns_come_apart_as_people_write_them(void **state) {
     const char *open = "line 1: a double quote is not closed in its line, or something follows it";
     assert_pairs("a,\"b\nc\",d\n", HEADER_AUTO, open);
     assert_pairs("a,\"b\"c\n", HEADER_AUTO, open);
-    assert_pairs("a,\"b\tc\"\nd,e\n", HEADER_AUTO, "line 1: column 2, 'b?c', has a tab or a line's end in it");
-    assert_pairs("user;item\na\tb;c\n", HEADER_AUTO, "line 2: column 1, 'a?b', has a tab or a line's end in it");
+    assert_pairs("a,\"b\tc\"\nd,e\n", HEADER_AUTO, "line 1: column 2, 'b\\tc', has a tab or a line's end in it");
+    assert_pairs("user;item\na\tb;c\n", HEADER_AUTO, "line 2: column 1, 'a\\tb', has a tab or a line's end in it");
     assert_pairs("a,\" \"\n", HEADER_AUTO, "");
     assert_pairs("a;;3\n", HEADER_AUTO, "");
 }

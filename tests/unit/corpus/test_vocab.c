@@ -425,7 +425,7 @@ static void bad_vocabularies_name_their_line(void **state) {
         {"a\t18446744073709551615\nb\t1\n", "v' line 2: the counts add up"},
         {"a\t1\nb\t1\na\t2\n", "v' line 3: the word 'a' is on line 1 already"},
         {"New York 5\n", "v' line 1: the word 'New York' has a blank in it"},
-        {"New\tYork\t5\n", "v' line 1: the word 'New?York' has a blank in it"},
+        {"New\tYork\t5\n", "v' line 1: the word 'New\\tYork' has a blank in it"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct vocab vocab;

@@ -271,7 +271,7 @@ static void lists_refused(void **state) {
     small_write(run.directory, "file", "u1 man man\n", 11);
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "1 of 1 held-out items of");
     text_is("");
-    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "no list of");
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "has no list with an item");
     small_write(run.directory, "file", "SPTX-IDS and more", 17);
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "is an id stream");
     free(other);

@@ -23,6 +23,13 @@ class Switcher:
     total_classes: int
     embed_dimension: int
     datatype: Any
+    rows: Optional[Rows] = None
+    _absent: str  # the message if there are no rows yet
+
+    def _kept(self) -> Rows:
+        if self.rows is None:
+            raise ValueError(self._absent)
+        return self.rows
 
     def _rows(self, init: str = "zeros", names: int = 1) -> Rows:
         return Rows(self.total_classes, (self.embed_dimension,), self.datatype, self._place, self._device, self._directory,
@@ -32,13 +39,8 @@ class Switcher:
 class Kept(Switcher):
     """Base class of one collection of rows, with SpeedTorch's methods to save it and to pass it to other libraries."""
 
-    rows: Optional[Rows] = None
-
-    def _kept(self) -> Rows:
-        if self.rows is None:
-            raise ValueError("the collection is not there yet: call zerosInit(), uniformDistributionInit(), "
-                             "normalDistributionInit(), customInit(), gadgetInit() or a load first")
-        return self.rows
+    _absent = ("the collection is not there yet: call zerosInit(), uniformDistributionInit(), normalDistributionInit(), customInit(), gadgetInit() or "
+               "a load first")
 
     def _load(self, values: Any) -> None:
         self.rows = Rows(len(values), values.shape[1:], values.dtype, self._place, self._device, self._directory)

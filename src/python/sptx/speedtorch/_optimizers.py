@@ -1,13 +1,13 @@
 """The factories of an optimizer's state: the state of a batch's rows is copied from a large collection into the optimizer, and back."""
 
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy
 import torch
 
 from ._models import Switcher
-from ._rows import Rows, load, numpy_dtype, save
+from ._rows import load, numpy_dtype, save
 
 # A state's scalars before the first step.
 SCALARS = {"step": lambda group: 0, "eta": lambda group: group["lr"], "mu": lambda group: 1}
@@ -47,7 +47,9 @@ def begin(state: Dict[str, Any], pattern: Dict[str, Any], group: Dict[str, Any],
 
 
 class Factory(Switcher):
-    """Base class of the OptimizerFactories, which differ only in the place of the collections."""
+    """Base class of the OptimizerFactories, which differ only in the place of the collections. rows: one for each name of optVarList."""
+
+    _absent = "the state is not there yet: call optInit() or loadCupy() first"
 
     def __init__(self, given_optimizer: torch.optim.Optimizer, total_classes: int, embed_dimension: int, model: Any,
                  variable_name: str, dtype: Any = "float32") -> None:
@@ -57,7 +59,6 @@ class Factory(Switcher):
         self.model = model
         self.variable_name = variable_name
         self.datatype = self.dtype = dtype
-        self.rows: Optional[Rows] = None  # a collection for each name of optVarList
         self._parameter = dict(model.named_parameters()).get(variable_name + ".weight")
         if self._parameter is None:
             raise ValueError("the model has no variable '%s' with a weight; it has %s" %
@@ -87,11 +88,6 @@ class Factory(Switcher):
 
     def _begin(self) -> None:
         self.rows = self._rows(names=max(1, len(self.optVarList)))
-
-    def _kept(self) -> Rows:
-        if self.rows is None:
-            raise ValueError("the state is not there yet: call optInit() or loadCupy() first")
-        return self.rows
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """Copies the state of the rows with these indexes into the optimizer."""
