@@ -43,9 +43,9 @@ void answer_release(struct answer *answer) {
 
 /* Prints the texts of those numbers first .. end - 1 that belong to this part of the answer. *begins: 1: nothing is printed on the line yet. */
 static void print_part(const struct answer *answer, const char *part, const char *path, int *begins) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    int shortened = dot > name && (!strcmp(dot, ".txt") || !strcmp(dot, ".tsv") || !strcmp(dot, ".csv"));
-    size_t length = shortened ? (size_t)(dot - name) : strlen(name);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length > 4 && !strcmp(name + length - 4, ".txt")) length -= 4;
     for (uint64_t i = 0; i < answer->count; i++) {
         const struct sptx_number *number = &answer->numbers[i];
         if (strcmp(number->part, part)) continue;

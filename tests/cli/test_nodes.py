@@ -107,7 +107,7 @@ def test_labels_are_given_as_liblinear_gives_them(graph, table):
     assert len(lines) == 3
     for share, line in zip(SHARES, lines):
         micro, macro = labels_by_others(vectors_of(graph, names, table), y, share)
-        told = re.fullmatch(rf"labels share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ "
+        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ "
                             "labels 5 covered 160/161", line)
         assert abs(float(told[1]) - micro) < 3e-3 and abs(float(told[2]) - macro) < 3e-3, (line, micro, macro)
 
@@ -406,7 +406,7 @@ def test_labels_are_the_judges(cora, table):
 @pytest.mark.long
 @pytest.mark.parametrize("directed", [[], ["--directed"]])
 def test_links_are_the_judges(cora, directed):
-    line = re.compile(r"^(?:held )?(\S+) (?:AUC|auc) (\S+) (?:MRR|mrr) (\S+) hits@10 (\S+)", re.M)
+    line = re.compile(r"^(?:held.tsv )?(\S+) (?:AUC|auc) (\S+) (?:MRR|mrr) (\S+) hits@10 (\S+)", re.M)
     theirs = {name: numbers for name, *numbers in line.findall(judged(cora, "link_prediction.py", "run", "train.tsv", "held.tsv",
                                                                       *directed))}
     for table, others in (("target", {}), ("normsum", {"cosine": "normsum"}), ("context", {"cosine": "context-cosine"})):

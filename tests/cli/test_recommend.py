@@ -269,7 +269,7 @@ def test_a_run_by_cosines_is_scored_by_them(sptx):
         assert json.loads(line)["score"] == "context-cosine"
     assert sptx("recommend", "run", "--lists=lists.txt").stdout == sptx("recommend", "run", "--lists=lists.txt",
                                                                         "--score=context-cosine").stdout
-    sptx.path("held.txt").write_text(as_text({f"u{n}": ["new", "i0"] for n in range(100)}))
+    sptx.path("held.txt").write_text(as_text({f"u{n}": ["new", "i1"] for n in range(100)}))
     said = sptx("evaluate", "run", "--train=lists.txt", "--held-out=held.txt").stdout
     assert " score context-cosine lists 100 " in said
 

@@ -144,7 +144,7 @@ EDGES = {"tuples": lambda links: iter(links), "two arrays": lambda links: tuple(
 @pytest.mark.parametrize("form", EDGES)
 def test_links_are_judged_in_every_form(graph, form):
     held, known = map(EDGES[form], graph.links)
-    wanted = graph.evaluate(edges=graph.folder / "held.tsv", known=graph.folder / "known.tsv")["held"]
+    wanted = graph.evaluate(edges=graph.folder / "held.tsv", known=graph.folder / "known.tsv")["held.tsv"]
     found = graph.evaluate(edges=held, known=known)["edges"]
     assert found["links"] == 15 and {name: found[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")} == \
         {name: wanted[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")}
@@ -170,7 +170,7 @@ LABELS = {"dict": GROUPS, "pairs": list(GROUPS.items()), "series": pandas.Series
 @pytest.mark.parametrize("form", LABELS)
 def test_labels_are_judged_in_every_form(graph, form):
     (graph.folder / "labels.tsv").write_text("".join("%s\t%s\n" % item for item in GROUPS.items()))
-    wanted = graph.evaluate(labels=graph.folder / "labels.tsv", share=[0.3, 0.6])["labels"]
+    wanted = graph.evaluate(labels=graph.folder / "labels.tsv", share=[0.3, 0.6])["labels.tsv"]
     assert graph.evaluate(labels=LABELS[form], share=[0.3, 0.6])["labels"] == wanted
 
 
@@ -178,7 +178,7 @@ def test_several_labels_of_a_node_count(graph):
     (graph.folder / "more.tsv").write_text("".join("%d\t%s\t%s\n" % (node, label, "low" if node < 15 else "high")
                                                     for node, label in GROUPS.items()))
     several = {node: {label, "low" if node < 15 else "high"} for node, label in GROUPS.items()}
-    wanted = graph.evaluate(labels=graph.folder / "more.tsv")["more"]
+    wanted = graph.evaluate(labels=graph.folder / "more.tsv")["more.tsv"]
     assert graph.evaluate(labels=several)["labels"] == wanted and wanted[0]["labels"] == 4
 
 

@@ -150,7 +150,7 @@ def test_score(tmp_path, of_file):
     with pytest.warns(sptx.SptxWarning, match="trained on"):
         assert of_file.score(asked[0], validation=str(path)) == (both[0][0], both[1][0])
     path.write_text("".join("\t".join((*line, "1" if line[1] == "r0" else "-1")) + "\n" for line in valid))
-    found = of_file.evaluate(labelled=path, thresholds=path)["valid"]
+    found = of_file.evaluate(labelled=path, thresholds=path)["valid.tsv"]
     assert found["labelled"] == 90 and found["true"] == 30 and found["accuracy"] == found["accuracy_known"] > .6
     with pytest.raises(sptx.Error, match="'validation' has no triple"):
         of_file.score(asked, validation=[("x", "y", "z")])

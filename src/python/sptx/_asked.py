@@ -105,7 +105,7 @@ class Asked:
                  known: Any = None, labelled: Optional[Path] = None, thresholds: Optional[Path] = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
                  items: Any = None, restrict: int = 30000, met: int = 5, sample: Optional[int] = None,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
-        """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without .txt, .tsv or .csv, or
+        """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without ".txt", or
         whole paths if two files have the same name.
 
             run.evaluate(pairs="ws353.txt", analogies="questions.txt")
@@ -116,15 +116,15 @@ class Asked:
             # in a run with item features {"lists": {"new items among all": {"recall": ..}, ..}}
             run.evaluate(train=frame, held_out=other_frame, columns=("user", "item"))
             run.evaluate(labels="cora.labels.tsv", share=[0.1, 0.5])
-            # {"cora.labels": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
+            # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
             run.evaluate(edges="held_out.tsv", known="train.tsv")
-            # {"held_out": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
+            # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
             run.evaluate(triples="test.txt", known="valid.txt")
             # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": ..,
             #           "unknown": .., "mrr_known": .., "mrr_popular": .., "mrr_random": .., ..}}: triples with unknown names are misses,
             #           but not in "mrr_known", "hits1_known", ..; the last two are rankings without a model
             run.evaluate(labelled="test.tsv", thresholds="valid.tsv")
-            # {"test": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
+            # {"test.tsv": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's
@@ -345,8 +345,7 @@ def _paths(given: Union[Path, Sequence[Path]]) -> List[Path]:
 def _name_for(path: Path, others: Dict[str, Any]) -> str:
     """Returns a file's name as `evaluate` prints it, or the whole path if another file has the same name."""
     name = os.path.basename(os.fsdecode(path))
-    start, ending = os.path.splitext(name)
-    name = start if ending in (".txt", ".tsv", ".csv") else name
+    name = name[:-4] if name.endswith(".txt") and len(name) > 4 else name
     return os.fsdecode(path) if name in others else name
 
 
