@@ -325,7 +325,8 @@ static int read_ntriple(const char *at, const char *end, const char *path, int l
         int iri = triple->term[i] > line && triple->term[i][-1] == '<', literal = !iri && *triple->term[i] == '"';
         if (is_name && (iri || literal) && decode_escapes((char *)triple->term[i], &triple->length[i], literal)) /* a blank node's label has none */
             return fail("'%s' line %" PRIu64 ": its %s has an escape that N-Triples do not have: %.*s; wanted \\uXXXX or \\UXXXXXXXX, and in "
-                        "literals also \\t \\b \\n \\r \\f \\\" \\' \\\\", path, triple->line, names[i], text_shown(triple->length[i]), triple->term[i]);
+                        "literals also \\t \\b \\n \\r \\f \\\" \\' \\\\", path, triple->line, names[i], text_shown(triple->length[i]),
+                        triple->term[i]);
     }
     return 0;
 }

@@ -67,7 +67,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
-    Tokens are not stripped: blanks at their ends stay. An empty token raises sptx.Error; a pair without a list or an item is left out, with a warning. Floats such as 7.0 are read as integers.
+    Tokens are not stripped: blanks at their ends stay. An empty token raises sptx.Error; a pair without a list or an item is left out, with a
+    warning. Floats such as 7.0 are read as integers.
     One line on standard error says what the data was taken for, as the command's does, unless progress is False; run.about keeps it.
     An SptxWarning reports data that is not used: ratings that all count alike, rows without a value, nodes without an edge.
 
