@@ -593,8 +593,8 @@ static int bench_walks_kind(struct bench_call *call) {
     bench_print_head(call, &w.machine, NULL, 0);
     if (call->json) {
         printf("{\"bench\": \"walks\", \"nodes\": %" PRIu64 ", \"arcs\": %" PRIu64 ", \"length\": %u, \"walks\": %" PRIu64
-               ", \"seconds\": %.6g, \"%ssteps_per_second\": %.6g, \"neighbours_on_host\": %s}\n",
-               w.graph.nodes, w.graph.arcs, w.length, w.walks, w.seconds, most ? "most_" : "", nodes, w.on_host ? "true" : "false");
+               ", \"seconds\": %.6g, \"steps_per_second\": %.6g, \"at_most\": %s, \"neighbours_on_host\": %s}\n",
+               w.graph.nodes, w.graph.arcs, w.length, w.walks, w.seconds, nodes, most ? "true" : "false", w.on_host ? "true" : "false");
         return 0;
     }
     printf("graph      %s arcs of %s nodes%s\n", text_of_count(a, w.graph.arcs), text_of_count(b, w.graph.nodes),

@@ -82,6 +82,7 @@ def test_walks_are_counted(sptx):
     head, result = lines(sptx("bench", "walks", config, "--json", "--seconds=0.1"))
     assert head["bench"] == "walks" and result["nodes"] == 50 and 0 < result["arcs"] <= 100 and result["length"] == 7
     assert result["steps_per_second"] == pytest.approx(7 * result["walks"] / result["seconds"], rel=1e-4) and result["walks"] > 0
+    assert not result["at_most"] and lines(sptx("bench", "walks", config, "--json", "--seconds=0.1", "--graph.directed=yes"))[1]["at_most"]
     assert "examples.mode is window" in sptx.refuses("bench", "walks", sptx.config("text.ini"), "--seconds=0.1")
 
 
