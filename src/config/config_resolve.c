@@ -495,10 +495,11 @@ static int check_format(const struct config *c) {
 static int check_unused(const struct config *c) {
     for (const struct config_key *key = config_keys; key < config_keys + CONFIG_KEYS; key++) {
         char text[CONFIG_BYTES];
-        const char *value = config_text_of(c, key, text);
-        int walks = !strcmp(key->section, "walks") && c->examples_mode != MODE_WALK;
-        if ((walks || (!strcmp(key->section, "glove") && !config_has_counts(c))) && strcmp(value, key->fallback))
-            return fail("%s = %s has no effect without %s; leave it out", key->name, value, walks ? "examples.mode = walk" : "train.loss = glove");
+        const char *wanted = !strcmp(key->section, "walks") && c->examples_mode != MODE_WALK ? "examples.mode = walk"
+                             : !strcmp(key->section, "glove") && !config_has_counts(c)      ? "train.loss = glove"
+                                                                                            : NULL;
+        const char *value = wanted ? config_text_of(c, key, text) : key->fallback;
+        if (strcmp(value, key->fallback)) return fail("%s = %s has no effect without %s; leave it out", key->name, value, wanted);
     }
     return 0;
 }

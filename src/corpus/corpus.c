@@ -825,7 +825,7 @@ void corpus_rewind(struct corpus *corpus) {
 
 /* ---- what the look finds in all files ---- */
 
-/* Warns if the file names look like those of training and validation or test data: usually only the training data is meant. */
+/* Warns if some files are named like training data and others like validation or test data, since most users mean the training data alone. */
 static void say_split(const struct corpus *corpus) {
     enum { NAMED = 3 }; /* most files that the warning names */
     const char *first = corpus->files[0].path, *trained = NULL;

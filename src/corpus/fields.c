@@ -274,7 +274,7 @@ static unsigned put_character(char *out, unsigned long character) {
     return length;
 }
 
-/* Replaces the escapes of a term by their characters, in place. An escape of a NUL, a tab or a line's end, which no name may contain, stays as it is
+/* Replaces the escapes of a term by their characters, in place. No name may contain a NUL, a tab or a line's end, so their escapes stay as they are
  * written. Returns 0, or -1, and leaves the term as it is, if N-Triples have no such escape. */
 static int decode_escapes(char *term, uint64_t *length, int literal) {
     const char *at = memchr(term, '\\', *length), *end = term + *length;

@@ -64,7 +64,7 @@ struct looking {
     int whole;       /* 1: these are all lines of the file */
     int typed;       /* 1: the rows are a program's, and `path` is the data's name for messages */
     int has_header;
-    int headless;    /* 1: the keys are those of another file, which has no header (look_keys.hints) */
+    int headless;    /* 1: the keys describe another file (look_keys.hints), and that file has no header */
     int is_shifted;  /* 1: each line of data has one field more than the header, the first, as when R writes row names */
     int has_hash;    /* 1: the first line began with # and is a header */
     int has_times;   /* 1: the third column contains times, so it is not read as ratings or weights */
@@ -1277,7 +1277,7 @@ static int take_positions(struct looking *l) {
 
 /* Sets the format to N-Triples, whose lines need no further examination. */
 static int take_ntriples(const struct looking *l) {
-    int header = l->keys->header == HEADER_YES, asked = !l->keys->hints; /* 0: the keys are those of another file, and do not fit N-Triples */
+    int header = l->keys->header == HEADER_YES, asked = !l->keys->hints; /* 0: the keys describe another file, so this one need not fit them */
     if (asked && (header || l->keys->separator != SEPARATOR_AUTO))
         return fail("'%s' holds N-Triples, whose lines have no header and blanks between their terms: leave out corpus.%s", l->path,
                     header ? "header = yes" : "separator");

@@ -97,7 +97,8 @@ int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length)
 int64_t vocab_find_prefixed(const struct vocab *vocab, const char *prefix, const char *name, uint64_t length);
 /* Returns VOCAB_RELATION for triples, otherwise VOCAB_LIST: what precedes the name of a list or relation in its word. */
 const char *vocab_prefix_of(const struct corpus_options *options);
-/* Returns the row of the list or relation with this name. Returns -1 if there is none, or if relations are words among the entities. */
+/* Returns the row of the list or relation that has this name, or -1 if there is none. Where relations are words among the entities, it returns -1,
+ * too. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the prefix of the last rows' words: VOCAB_RELATION if they are relations, otherwise VOCAB_LIST. */
 const char *vocab_prefix(const struct vocab *vocab);

@@ -75,7 +75,8 @@ static int owns_vocab(const char *run, const char *head) {
     file_map_close(&map);
     result = named_fingerprint(run, &named);
     if (result < 0 || (result && named == seen)) return result;
-    /* Otherwise some checkpoint must have been trained with the vocabulary. Those that cannot be read are skipped. */
+    /* If config.ini names another vocabulary or none, some checkpoint must have been trained with this one. Checkpoints that cannot be read are
+     * skipped. */
     ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     struct run_state state;
     int failed_before = report_exit_code(), broken;

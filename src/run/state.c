@@ -336,7 +336,7 @@ struct loss_options schedule_loss(const struct config *config, double done) {
 }
 
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total) {
-    uint64_t steps_per_epoch = (per_epoch + batch - 1) / batch, by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
+    uint64_t steps_per_epoch = schedule_epoch_steps(per_epoch, batch), by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
     if (config->train_epochs && __builtin_mul_overflow(config->train_epochs, per_epoch, &by_epochs))
         return fail("train.epochs = %" PRIu64 " makes more examples than 2^64", config->train_epochs);
     if (config->train_steps) {

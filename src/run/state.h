@@ -85,8 +85,13 @@ double schedule_rate(const struct config *config, double done);
  * done / n3_warmup. */
 struct loss_options schedule_loss(const struct config *config, double done);
 
-/* Sets *total to the run's number of examples: that of train.epochs epochs or of train.steps steps, whichever is less. An epoch's last batch may
- * be smaller. Returns 0, or -1 after fail(). */
+/* Returns the number of steps of an epoch: each has `batch` examples, but for the last one, which may have fewer. */
+static inline uint64_t schedule_epoch_steps(uint64_t per_epoch, uint64_t batch) {
+    return (per_epoch + batch - 1) / batch;
+}
+
+/* Sets *total to the run's number of examples: that of train.epochs epochs or of train.steps steps, whichever is less. Returns 0, or -1 after
+ * fail(). */
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);
 
 /* ranks_alike: checks that all ranks have the same values of keys that change the result, the same encoded corpus and the same batch; otherwise

@@ -179,7 +179,7 @@ static int train_pieces(struct steps *s, const struct steps_watch *watch) {
         if (train_piece(s, watch, count, &trained, &seconds, &lr)) return -1;
         if (count == piece && !s->copies) piece = next_piece(piece, seconds);
         int epoch_ended = steps_move(s, trained);
-        s->state.step = s->state.epoch * ((s->per_epoch + s->batch - 1) / s->batch) + s->state.position / s->batch;
+        s->state.step = s->state.epoch * schedule_epoch_steps(s->per_epoch, s->batch) + s->state.position / s->batch;
         stop = watch->between(watch->user, epoch_ended, watch->wishes(watch->user, epoch_ended));
         if (stop < 0) return -1;
         watch->report(watch->user, lr, 0);

@@ -524,7 +524,7 @@ static int ask_evaluation(struct trainer *t, double *found) {
     return result;
 }
 
-/* Ranks the triples of train.evaluate by the present rows, and writes what it finds to metrics.jsonl. Returns 0, or -1 after fail(). */
+/* Ranks the triples of the file train.evaluate by the rows as they are now, and writes the scores to metrics.jsonl. Returns 0, or -1 after fail(). */
 static int trainer_evaluate(struct trainer *t) {
     double found[4];
     if (!has_evaluation(t)) return 0;

@@ -273,9 +273,9 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
-/* A source has the first `columns` columns of a row, or all of them. Columns of biases (train.loss = glove) may be missing; they begin as in a new
- * run. This rank's columns are read run by run: returns the run of consecutive ones that begins with its own column number `at`, without those that
- * the source lacks. Its count is 0 if no column is left to read. */
+/* The older run has the first `columns` columns of each row, which may be all. If the columns of biases (train.loss = glove) are missing there, they
+ * begin as in a new run. This rank's columns are read run by run: returns the run of consecutive ones that begins with its own column number `at`,
+ * without those that the older run lacks. Its count is 0 if no column is left to read. */
 static struct columns next_run(const struct table *table, uint32_t at, uint32_t columns) {
     struct columns run = record_run(table->own, at);
     uint32_t here = columns <= run.first ? 0 : columns - run.first;

@@ -254,7 +254,7 @@ struct triples_reading {
     uint32_t rows[TRIPLE_TERMS];
     struct corpus_field fields[TRIPLE_TERMS];
     int terms, falses; /* falses: 1: triples whose label says that they are false are taken, too */
-    uint64_t count, known; /* numbers of triples, and of those whose names the run knows */
+    uint64_t count, known; /* count: number of triples that were read; known: number of those of which the run knows all names */
     triple_take *take;
     void *user;
 };

@@ -197,10 +197,10 @@ uint64_t answers_rows(const struct model *model, int lists);
 /* Returns the first row to search: 0; with lists = 1 in a run of documents or triples the first document or relation, since these are compared
  * only with each other. */
 uint64_t answers_first(const struct model *model, int lists);
-/* In some runs words have rows in one table and documents in the other, and so have items and lists. Training fits the dot products of two such rows,
- * and not their cosines. Warns if questions and answers are compared in this way by cosines. rows: [count] rows of the questions; DRAW_NONE: a
- * question has only a vector; NULL: all have, which may be a document's or a list's. query, among: views from which the questions' and the answers'
- * rows are taken. */
+/* In some runs words have rows in one table and documents have rows in the other; the same is true of items and lists. Training fits the dot products
+ * of two such rows, and not their cosines. Warns if questions and answers are compared in this way by cosines. rows: [count] rows of the questions;
+ * DRAW_NONE: a question has only a vector; NULL: all have, which may be a document's or a list's. query, among: views from which the questions' and
+ * the answers' rows are taken. */
 void answers_warn_of_tables(const struct model *model, const uint32_t *rows, uint64_t count, enum model_view query, enum model_view among,
                             int lists, enum search_metric metric);
 /* Return the table, or the score, with this name; NULL: the default (above). -1 after fail_usage(). The table `propagated` is computed at its
